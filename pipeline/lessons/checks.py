@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.lessons import checks_items, checks_text
+from pipeline.lessons import checks_answers, checks_items, checks_quantities, checks_text, checks_working
 from pipeline.lessons.findings import Case, Check, Fault, Finding, Severity, quoted
 from pipeline.lessons.lesson_reader import SHAPE, read_lesson
 from pipeline.lessons.shape import shape_faults
@@ -37,7 +37,12 @@ class Row:
     rule: str = ""
 
 
-ROWS: Sequence[Row] = (
+#: The rows of printed mathematics; each stands beside its check.
+_OF_MATHEMATICS = (
+    Row(number, severity, CODE, demands, check, rule)
+    for number, severity, demands, check, rule in (*checks_answers.ROWS, *checks_working.ROWS, *checks_quantities.ROWS)
+)
+_OTHERS: Sequence[Row] = (
     Row(1, "R", CODE, "fields, counts, lengths and the order of cards are those of the schema"),
     Row(2, "R", CODE, "what an item is for exists: points, key points, mistakes, prior knowledge, earlier lessons"),
     Row(3, "R", CODE, "every planned point is taught and asked"),
@@ -87,6 +92,7 @@ ROWS: Sequence[Row] = (
         r"Formulas use only the notation above. A line break inside a formula, a single $ or a backslash outside a "
         r"formula is an error."),
 )  # fmt: skip
+ROWS: Sequence[Row] = sorted((*_OTHERS, *_OF_MATHEMATICS), key=lambda row: row.number)
 
 
 def check_lesson(lesson: Any, *, entry: Mapping[str, Any], course: Mapping[str, Any]) -> list[Finding]:
@@ -104,9 +110,15 @@ def check_lesson(lesson: Any, *, entry: Mapping[str, Any], course: Mapping[str, 
     shape = [fault for fault in shape_faults(read.lesson, entry) if read.concerns(fault.where)]
     found += [_finding(SHAPE, "R", fault) for fault in shape]
     for row in ROWS:
-        faults = [fault for fault in row.check(case) if read.concerns(fault.where)] if row.check else []
-        found += [_finding(row.number, row.severity, fault) for fault in faults[:MOST]]
-    return found[:MOST_TOGETHER]
+        told = (
+            [_finding(row.number, row.severity, f) for f in row.check(case) if read.concerns(f.where)]
+            if row.check
+            else []
+        )
+        found += sorted(told, key=lambda finding: finding.severity == "W")[:MOST]
+    # A warning never takes the place of what is to be put right.
+    grave = [finding for finding in found if finding.severity != "W"][:MOST_TOGETHER]
+    return grave + [finding for finding in found if finding.severity == "W"][: MOST_TOGETHER - len(grave)]
 
 
 def _finding(number: int, severity: Severity, fault: Fault) -> Finding:
@@ -132,5 +144,4 @@ def summary(lesson: Mapping[str, Any], *, entry: Mapping[str, Any], course: Mapp
     how: "computed" where all that is printed for the item was compared, "in part", "nobody".
     """
     read = read_lesson(lesson)
-    items = read.lesson.items() if read.lesson else []
-    return {"by": {where: "nobody" for where, _ in items}, "wrong": {}}
+    return checks_answers.summary(Case(read.lesson, entry, course)) if read.lesson else {"by": {}, "wrong": {}}

@@ -1,375 +1,400 @@
-"""Checks of answers: each is computed again from its own calculation; solutions must be right and complete.
+"""Checks of answers: what is printed is what the question's calculation gives, in the form and unit it asks for.
 
-A fault is a sentence; none means that code reproduced the answer.
+Rows 5, 6, 8, 9, 15; and `summary`: how each question was verified, the printed values of wrong methods.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations, permutations
+from typing import Any
 
-from pipeline.lessons import answers as a
-from pipeline.lessons.algebra import equal_expressions, expected_roots, inequality_fault, sides, solves
-from pipeline.lessons.answers import Equation
-from pipeline.lessons.data_summary import summarise
-from pipeline.lessons.expressions import (
-    FUNCTIONS,
-    EvaluationError,
-    Number,
-    UndefinedValue,
-    approximate,
-    evaluate,
-    parse,
-    same,
-    tokens,
-    value_of,
-)
-from pipeline.lessons.findings import Case, Fault
-from pipeline.lessons.forms import form_fault
-from pipeline.lessons.rounding import agrees, as_decimal, last_place, read_printed, round_half_up
-from pipeline.lessons.schemas import Item
-
-#: Steps of the search for solutions between two bounds: a quarter of a degree over a full turn.
-_GRID = 1_440
-_ZERO = 1e-9
+from pipeline.lessons import checks_working
+from pipeline.lessons.asked import Asked, asked, calculated, printed_like
+from pipeline.lessons.findings import Case, Check, Fault, Severity
+from pipeline.lessons.lesson import Item
+from pipeline.lessons.maths import forms
+from pipeline.lessons.maths.evaluation import EvaluationError, relations_in
+from pipeline.lessons.maths.notation import NotReadError, read, statement
+from pipeline.lessons.maths.rounding import RoundingError
+from pipeline.publish.drawing import figure
 
 
-def solution_fault(answer: Equation) -> str | None:
-    """Return what is wrong with the solutions; None where each one holds and none is known to be missing.
-
-    Raises:
-        EvaluationError: An equation or a value is no expression.
-    """
-    for root in answer.roots:
-        if len(root.values) != len(answer.variables):
-            return f"a solution has {len(root.values)} values for {len(answer.variables)} letters"
-        place = dict(zip(answer.variables, root.values, strict=True))
-        for line in answer.equations:
-            if not _holds(line, place, answer.rounding.model_dump()):
-                return f"{', '.join(f'{name} = {value}' for name, value in place.items())} does not solve {line}"
-        if fault := _outside(answer, root.values[0]):
-            return fault
-    return _incomplete(answer)
+def questions(case: Case) -> Iterator[tuple[Item, Asked]]:
+    """Yield everything that is asked, part by part."""
+    for where, item in case.lesson.items():
+        for one in asked(where, item):
+            yield item, one
 
 
-def _holds(line: str, place: Mapping[str, str], rule: Mapping[str, object]) -> bool:
-    """Say whether the values solve the equation: exactly, or to the last place they are printed with."""
-    if rule["kind"] == "exact" or len(place) != 1:
-        return solves(line, place)
-    (name, text) = next(iter(place.items()))
-    centre, gap = Fraction(as_decimal(evaluate(text))), _gap(line, name)
-    half = last_place(text, rule) / 2 * Fraction(1001, 1000)
-    low, high = gap(centre - half), gap(centre + half)
-    # A simple root lies where the sides change places, inside the interval that rounds to what is printed.
-    return low is not None and high is not None and low * high <= 0
+def answer_at(item: Item, one: Asked) -> str:
+    """Return the address of what is printed as the answer."""
+    return f"{one.where}.options.1.text" if item.options else f"{one.where}.answer"
 
 
-def _gap(line: str, letter: str) -> Callable[[Fraction], float | None]:
-    """Return what tells how far the sides of an equation are apart at a value; None where they have none."""
-    left, right = (parse(side, [letter]) for side in sides(line))
-
-    def gap(at: Fraction) -> float | None:
-        try:
-            return approximate(value_of(left, {letter: at})) - approximate(value_of(right, {letter: at}))
-        except EvaluationError:
-            return None
-
-    return gap
-
-
-def _outside(answer: Equation, value: str) -> str | None:
-    at = approximate(evaluate(value))
-    if answer.low and at < approximate(evaluate(answer.low)):
-        return f"{value} is below {answer.low}"
-    if answer.high and at > approximate(evaluate(answer.high)):
-        return f"{value} is above {answer.high}"
-    return None
-
-
-def _incomplete(answer: Equation) -> str | None:
-    values = [tuple(round(approximate(evaluate(text)), 10) for text in root.values) for root in answer.roots]
-    if len(set(values)) != len(values):
-        return "a solution is listed twice"
-    if len(answer.equations) != 1 or len(answer.variables) != 1:
-        return None if values else "no solution is given"
-    line, letter = answer.equations[0], answer.variables[0]
-    if answer.low and answer.high:
-        return _missed(answer, line, letter, [value for (value,) in values])
-    wanted = expected_roots(line, letter)
-    if wanted is None or wanted == len(values) or answer.low or answer.high:
-        return None
-    return f"{len(values)} solutions, but there are {wanted} different real ones"
-
-
-def _missed(answer: Equation, line: str, letter: str, values: list[float]) -> str | None:
-    """Search the allowed interval for a solution that is not listed."""
-    low, high = Fraction(as_decimal(evaluate(answer.low))), Fraction(as_decimal(evaluate(answer.high)))
-    if high <= low:
-        return "the greatest value allowed is not above the least"
-    rule = answer.rounding.model_dump()
-    near = max((float(last_place(root.values[0], rule)) for root in answer.roots), default=0.0)
-    near = max(near, float(high - low) / _GRID / 2)
-    for found in _crossings(line, letter, low, high):
-        if all(abs(found - value) > near for value in values):
-            return f"{letter} = {found:.4g} solves it too and is not listed"
-    return None
-
-
-def _crossings(line: str, letter: str, low: Fraction, high: Fraction) -> list[float]:
-    gap = _gap(line, letter)
-    found: list[float] = []
-    step = (high - low) / _GRID
-    before: float | None = None
-    for number in range(_GRID + 1):
-        at = low + number * step
-        here = gap(at)
-        if here is not None and abs(here) < _ZERO:
-            found.append(float(at))
-            here = None
-        elif here is not None and before is not None and here * before < 0:
-            middle = gap(at - step / 2)
-            # Across a pole the sides change places too, but they do not come closer.
-            if middle is not None and abs(middle) <= max(abs(here), abs(before)):
-                found.append(float(at - step / 2))
-        before = here
-    return found
-
-
-#: Sums of angles that are printed rounded may miss their total by this much for each angle.
-_ANGLE_SLACK = 0.5
-
-
-def fault(answer: a.PlainAnswer) -> str | None:
-    """Return why the answer is not what its calculation gives; None where it is, or where code cannot tell."""
-    check = _CHECKS.get(answer.kind)
-    if check is None:
-        return None
-    try:
-        return check(answer)
-    except EvaluationError as refused:
-        return f"the calculation cannot be evaluated: {refused}"
-
-
-def _numeric(answer: a.Numeric) -> str | None:
-    return _printed(answer.value, evaluate(answer.expression), answer.rounding, answer.tolerance)
-
-
-def _printed(shown: str, value: Number, rounding: a.Rounding, tolerance: str = "0") -> str | None:
-    rule = rounding.model_dump()
-    allowed = Fraction(tolerance)
-    if allowed > last_place(shown, rule) / 2:
-        return f"tolerance {tolerance} is more than half the last place shown"
-    if agrees(shown, value, rule, allowed):
-        return None
-    rounded = round_half_up(value, rule)
-    return f"{shown}, but the expression gives {rounded if rounded is not None else _readable(value)}"
-
-
-def _readable(value: Number) -> str:
-    return str(value) if isinstance(value, Fraction) else f"{approximate(value):.10g}"
-
-
-def _exact(answer: a.Exact) -> str | None:
-    one, two = evaluate(answer.expression), evaluate(answer.value)
-    return None if same(one, two) else f"{answer.value} is not equal to {answer.expression}"
-
-
-def _algebra(answer: a.Algebra) -> str | None:
-    if answer.form == "subject":
-        return _subject(answer)
-    if equal_expressions(answer.from_expression, answer.answer, answer.variables):
-        return None
-    return f"{answer.answer} is not equal to {answer.from_expression}"
-
-
-def _subject(answer: a.Algebra) -> str | None:
-    """Put the answer for the subject's letter: the formula must hold wherever both sides have a value.
-
-    Letters are tried as positive numbers: a formula is about quantities, and √ takes the positive root.
-    """
-    letters = [name for name in answer.variables if name != answer.subject]
-    left, right = sides(answer.from_expression)
-    tree = parse(answer.answer, letters)
-    used = 0
-    for number in range(24):
-        place = {name: Fraction(7 * index + number + 3, 2 + (number + index) % 5) for index, name in enumerate(letters)}
-        try:
-            value = value_of(tree, place)
-            known: dict[str, Number] = {**place, answer.subject: value}
-            if not same(value_of(parse(left, known), known), value_of(parse(right, known), known)):
-                return f"{answer.subject} = {answer.answer} does not satisfy {answer.from_expression}"
-        except UndefinedValue:
-            continue
-        used += 1
-    return None if used >= 8 else "too few values where both sides are defined"
-
-
-def _inequality(answer: a.Inequality) -> str | None:
-    return inequality_fault(answer.relation, answer.variable, answer.sign, answer.boundary)
-
-
-def _statistics(answer: a.Statistics) -> str | None:
-    data = [read_printed(text) for text in answer.data]
-    return _printed(answer.value, summarise(answer.quantity, data), answer.rounding)
-
-
-def _geometry(answer: a.Geometry) -> str | None:
-    found = _printed(answer.value, evaluate(answer.expression), answer.rounding, answer.tolerance)
-    return found or _impossible(answer)
-
-
-def _impossible(answer: a.Geometry) -> str | None:
-    if answer.shape not in ("triangle", "right_triangle"):
-        return None
-    lengths = sorted(approximate(evaluate(text)) for text in answer.sides)
-    if lengths and lengths[0] <= 0:
-        return "a side is not positive"
-    if len(lengths) == 3 and lengths[0] + lengths[1] <= lengths[2]:
-        return f"sides {', '.join(answer.sides)} make no triangle"
-    angles = [approximate(evaluate(text)) for text in answer.angles]
-    if len(angles) == 3 and abs(sum(angles) - 180) > _ANGLE_SLACK * 3:
-        return f"the angles sum to {sum(angles):g} degrees, not 180"
-    return "the angles sum to 180 degrees or more" if len(angles) < 3 and sum(angles) >= 180 else None
-
-
-def _vector(answer: a.Vector) -> str | None:
-    if len(answer.expressions) != len(answer.values):
-        return "as many values as calculations are needed"
-    for expression, value in zip(answer.expressions, answer.values, strict=True):
-        if not same(evaluate(expression), read_printed(value)):
-            return f"{value}, but {expression} gives {_readable(evaluate(expression))}"
-    return None
-
-
-def _science(answer: a.Science) -> str | None:
-    value = evaluate(answer.expression)
-    if found := _printed(answer.value, value, answer.rounding):
-        return found
-    known: dict[str, Number] = {part.name: read_printed(part.value) for part in answer.substitutions}
-    known[answer.target] = value
-    left, right = sides(answer.relationship)
-    one, two = value_of(parse(left, known), known), value_of(parse(right, known), known)
-    close = abs(approximate(one) - approximate(two)) <= 1e-6 * max(abs(approximate(one)), 1e-9)
-    return None if close else f"the values do not satisfy {answer.relationship}"
-
-
-_CHECKS: Mapping[str, Callable[..., str | None]] = {
-    "numeric": _numeric,
-    "surd": _exact,
-    "fraction": _exact,
-    "power": _exact,
-    "algebra": _algebra,
-    "equation": solution_fault,
-    "system": solution_fault,
-    "inequality": _inequality,
-    "statistics": _statistics,
-    "geometry": _geometry,
-    "trig": _geometry,
-    "vector": _vector,
-    "science": _science,
-}
-
-
-#: Numbers that need not stand in the question: small ones of formulas, of time, turns, percentages and metric units.
-_ALLOWED = frozenset(
-    Fraction(number)
-    for number in ("0", "1", "2", "3", "4", "0.5", "7", "10", "12", "24", "52", "60", "90", "100", "180", "360", "365",
-                   "1000", "3600", "1000000")
-)  # fmt: skip
-#: Constants of the physics data sheet, beside the powers of ten.
-_DATA_SHEET = frozenset(
-    Fraction(number)
-    for number in ("9.8", "3.00", "6.67", "6.63", "1.60", "1.6", "9.11", "1.673", "1.675", "2.3", "340", "1.5", "1.33")
-)
-_WORDS = {
-    "half": "0.5", "double": "2", "twice": "2", "triple": "3", "quarter": "4", "third": "3", "dozen": "12",
-    "ten": "10", "five": "5", "six": "6", "eight": "8", "nine": "9", "eleven": "11", "hundred": "100",
-    "thousand": "1000", "million": "1000000", "square": "2", "cube": "3", "pentagon": "5", "hexagon": "6",
-    "octagon": "8", "decagon": "10",
-}  # fmt: skip
-_GROUPED = re.compile(r"(?<=\d)(?:,|\{,\})(?=\d{3}(?!\d))")
-_NUMBER = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
-_WORD = re.compile(r"[a-z]{3,9}")
-_CALCULATED = (a.Numeric, a.Exact, a.Geometry, a.Vector, a.Science)
+# ---- 5, 15: the value and its form
 
 
 def values(case: Case) -> Iterator[Fault]:
-    """Check row 5: the printed answer is what the expression gives, under its rounding and tolerance."""
-    for where, _, answer in case.answers():
-        if wrong := fault(answer):
-            yield Fault(f"{where}.answer", wrong, "an answer that its own calculation gives")
+    """Check row 5: the printed answer is what its calculation gives; all solutions, no others."""
+    for item, one in questions(case):
+        at = answer_at(item, one)
+        if one.expression:
+            try:
+                relations_in(one.expression) or one.value
+            except EvaluationError as refused:
+                yield Fault(
+                    f"{one.where}.expression", str(refused), "a calculation that code can read: 2*x, (3+4)/5, sqrt(2)"
+                )
+                continue
+        said = one.outcome().fault
+        if one.expression and not said and _SET.match(one.ask) and one.formulas and not one.formulas[0].relations:
+            said = replace(one, expression="").outcome().fault
+        if said:
+            yield Fault(
+                at, said, "the answer that the calculation gives", also=(f"{one.where}.expression", f"{one.where}.ask")
+            )
+
+
+def written(case: Case) -> Iterator[Fault]:
+    """Check row 15: rounded and written as the words of the question ask."""
+    for item, one in questions(case):
+        if said := one.outcome().form:
+            at = answer_at(item, one)
+            yield Fault(at, said, "the rounding and the form that the question asks for", also=(f"{one.where}.ask",))
+
+
+# ---- 6: the calculation belongs to the question
+
+#: Numbers that need not stand in the question: of formulas, of time, turns, percentages and metric units.
+_ALLOWED = frozenset(
+    Fraction(number)
+    for number in (
+        *(
+            0,
+            1,
+            2,
+            3,
+            4,
+            5,
+            "0.5",
+            "0.05",
+            50,
+            500,
+            7,
+            10,
+            12,
+            24,
+            52,
+            60,
+            90,
+            100,
+            180,
+            270,
+            360,
+            365,
+            1000,
+            3600,
+            1_000_000,
+        ),
+        # Constants of the data sheet, beside the powers of ten.
+        *("9.8", "3.00", "6.67", "6.63", "1.60", "9.11", "1.673", "1.675", "340"),
+    )
+)
+_WORDS = {
+    "half": "1/2", "halve": "1/2", "halves": "1/2", "double": "2", "twice": "2", "triple": "3", "quarter": "4",
+    "third": "3", "thirds": "3", "fifth": "5", "fifths": "5", "sixth": "6", "eighth": "8", "tenth": "10", "dozen": "12",
+    "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
+    "ten": "10", "eleven": "11", "twelve": "12", "hundred": "100", "thousand": "1000", "million": "1000000",
+    "square": "2", "cube": "3", "pentagon": "5", "hexagon": "6", "octagon": "8", "decagon": "10",
+}  # fmt: skip
+_GROUPED = re.compile(r"(?<=\d)(?:,|\{,\}|[ \u00a0\u202f\u2009]|\\,)(?=\d{3}(?!\d))")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_FORMULA = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
+_POWER_OF_TEN = re.compile(r"10\s*\^\s*\(?\s*-?\d+\s*\)?")
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s?(?:\\?%|per cent)")
+_WORD = re.compile(r"[a-z]{3,9}")
+#: Powers of ten by which a number may be moved: pounds to pence, metres to centimetres.
+_TENS = (Fraction(1000), Fraction(100), Fraction(10), Fraction(1, 10), Fraction(1, 100), Fraction(1, 1000))
+#: A calculation that the question gives as a formula.
+_SET = re.compile(r"^(?:Work out|Evaluate|Simplify|Calculate|Expand|Multiply out)\s(?:the value of\s)?\\\(")
+
+
+def numbers_in(text: str) -> list[Fraction]:
+    """Return the numbers that a text shows, in order."""
+    return [Fraction(found) for found in _NUMBER.findall(_GROUPED.sub("", text)) if len(found) < 40]
+
+
+def _given(item: Item, one: Asked) -> set[Fraction]:
+    """Return the numbers that a question gives: in its words, its figures, and in answers to its earlier parts."""
+    texts = [item.ask, *(part.ask for part in item.parts or ())]
+    texts += [line for drawn in item.figures or () for line in drawn.lines]
+    for drawn in item.figures or ():
+        texts += figure.numbers(drawn.model_dump())
+    earlier = [
+        part.answer for letter, part in zip("abcdef", item.parts or (), strict=False) if f"({letter})" < one.where[-3:]
+    ]
+    found = {number for text in [*texts, *earlier] for number in numbers_in(text)}
+    for formula in one.formulas:
+        value = formula.sides[0].node.value
+        # 2 1/3 is 7/3, too.
+        found |= (
+            {Fraction(int(value.p)), Fraction(int(value.p), int(value.q))}
+            if getattr(value, "is_Rational", False)
+            else set()
+        )
+    words = (word for text in texts for word in _WORD.findall(text.lower()))
+    return found | {Fraction(_WORDS[word]) for word in words if word in _WORDS}
 
 
 def belongs(case: Case) -> Iterator[Fault]:
-    """Check row 6: a calculation has an operation, and its numbers are in the question."""
-    for where, item, answer in case.answers():
-        if isinstance(answer, _CALCULATED):
-            texts = answer.expressions if isinstance(answer, a.Vector) else [answer.expression]
-            there = _numbers_of(item)
-            if isinstance(answer, a.Science):
-                there |= _DATA_SHEET
-            for text in texts:
-                yield from _belonging(where, text, there, needs_operation=not isinstance(answer, a.Vector))
+    """Check row 6: the numbers of a calculation stand in the question, and those of the question are used."""
+    for item, one in questions(case):
+        given = _given(item, one)
+        if one.expression and not _in_letters(one):
+            used = numbers_in(_POWER_OF_TEN.sub("10", one.expression))
+            percent = {Fraction(found) for found in _PERCENT.findall(_GROUPED.sub("", one.question))}
+            near = {near for n in percent for near in (n / 100, 1 + n / 100, abs(1 - n / 100), abs(100 - n), 100 + n)}
+            near |= {made for a, b in permutations(given, 2) for made in _made(a, b)} | {
+                n * k for n in given for k in _TENS
+            }
+            strangers = [n for n in used if n not in given | near | _ALLOWED and not re.fullmatch("10*", str(n))]
+            if len(used) == 1 and not re.search(r"[-+*/^(]", one.expression) and used[0] not in given:
+                strangers = used
+            if strangers and not (one.formulas and _agrees(replace(one, expression=""))):
+                yield Fault(
+                    f"{one.where}.expression",
+                    f"{', '.join(dict.fromkeys(map(_plain, strangers)))} is not in the question",
+                    "the whole calculation in the numbers of the question or its figure",
+                    also=(f"{one.where}.ask",),
+                )
+        elif (
+            not one.expression
+            and one.value is None
+            and not one.task
+            and one.printed
+            and not one.formulas
+            and _one_number(one)
+        ):
+            yield Fault(f"{one.where}.expression", "a number without its calculation", "expression", "W")
+    for where, item in case.lesson.items():
+        yield from _unused(where, item)
 
 
-def _belonging(where: str, expression: str, there: set[Fraction], *, needs_operation: bool) -> Iterator[Fault]:
+def _in_letters(one: Asked) -> bool:
     try:
-        found = tokens(expression)
+        return bool(relations_in(one.expression)) or not numeric(one.value)
     except EvaluationError:
-        # Row 5 says so already.
+        return True
+
+
+def numeric(value: Any) -> bool:
+    """Say whether a value is one number."""
+    return value is not None and not isinstance(value, tuple | list) and not value.free_symbols
+
+
+def _made(a: Fraction, b: Fraction) -> Iterator[Fraction]:
+    """Yield what one step makes of two numbers: a calculation may begin from it."""
+    yield from (a + b, abs(a - b), a * b)
+    if b:
+        yield a / b
+
+
+def _plain(number: Fraction) -> str:
+    return str(float(number)).removesuffix(".0")
+
+
+def _one_number(one: Asked) -> bool:
+    return len(one.printed) == 1 and not one.printed[0].sides[-1].node.letters
+
+
+def _unused(where: str, item: Item) -> Iterator[Fault]:
+    """Warn of numbers of the question that nothing uses."""
+    if not all(one.outcome().compared for one in asked(where, item)):
         return
-    if needs_operation and not any(token in ("+", "-", "*", "/", "**", *FUNCTIONS) for token in found):
-        yield Fault(f"{where}.answer.expression", expression, "the whole calculation, not only its result")
-    numbers = [token for token in found if token[0].isdigit() or token[0] == "."]
-    strangers = [token for token in numbers if Fraction(token) not in there]
-    if strangers:
-        yield Fault(
-            f"{where}.answer.expression",
-            f"{', '.join(dict.fromkeys(strangers))} not in the question",
-            "numbers of the stem, its givens or figures",
-        )
+    used = " ".join(
+        [item.expression or "", item.answer or "", *item.working, *item.marks]
+        + [f"{part.expression} {part.answer} {part.ask}" for part in item.parts or ()]
+        + [option.text for option in item.options or ()]
+    )
+    there = set(numbers_in(used))
+    near = {share for n in there for share in (n * 100, abs(1 - n) * 100, n - 1, 100 - n)} | there
+    unused = [n for n in dict.fromkeys(numbers_in(_FORMULA.sub("", item.ask))) if n not in near | _ALLOWED]
+    if unused and there:
+        yield Fault(f"{where}.ask", f"{', '.join(map(_plain, unused))} is not used", "numbers that matter", "W")
 
 
-def _numbers_of(item: Item) -> set[Fraction]:
-    """Return the numbers a calculation may use: those in the question, as they stand, and as percentages."""
-    found = {Fraction(text) for line in _texts(item) for text in _NUMBER.findall(_GROUPED.sub("", line))}
-    found |= {Fraction(_WORDS[word]) for word in _WORD.findall(item.stem.lower()) if word in _WORDS}
-    shares = {share for number in found for share in (number / 100, 1 + number / 100, abs(1 - number / 100))}
-    changed = {abs(100 - number) for number in found} | {100 + number for number in found}
-    return found | shares | changed | _ALLOWED
+# ---- 8, 9: options and wrong answers
 
 
-def _texts(item: Item) -> Iterable[str]:
-    yield item.stem
-    for given in item.givens:
-        yield given.value
-    for figure in item.figures:
-        yield figure.alt
-        yield from figure.columns
-        for row in figure.rows:
-            yield from row
-    if isinstance(item.answer, a.Structured):
-        for part in item.answer.parts:
-            yield part.prompt
-            # A later part may use what an earlier one found.
-            yield str(getattr(part.answer, "value", ""))
+def one_right(case: Case) -> Iterator[Fault]:
+    """Check row 8: no wrong option has the value of the right one, no two options are one."""
+    for where, item in case.lesson.items():
+        shown = [
+            replace(one, answer=option.text, choice=False)
+            for one in asked(where, item)
+            for option in item.options or ()
+        ]
+        for place, one in enumerate(shown[1:], 2):
+            outcome = one.outcome()
+            if (
+                outcome.compared
+                and not outcome.fault
+                and not outcome.form
+                and _directions(one) == _directions(shown[0])
+            ):
+                yield Fault(f"{where}.options.{place}.text", f"{one.answer} is right, too", "one right option")
+        for (left, one), (right, other) in combinations(enumerate(shown, 1), 2):
+            if left > 1 and _same_print(one, other):
+                found = f"{one.answer} and {other.answer} are the same"
+                yield Fault(f"{where}.options.{right}.text", found, "options that differ")
 
 
-def forms(case: Case) -> Iterator[Fault]:
-    """Check row 15: simplified, factorised, in lowest terms: what equality cannot see."""
-    for where, _, answer in case.answers():
-        if isinstance(answer, a.Exact):
-            yield from _form(where, answer.form, answer.value, [])
-        elif isinstance(answer, a.Algebra):
-            letters = [name for name in answer.variables if name != answer.subject]
-            yield from _form(where, answer.form, answer.answer, letters)
+def _directions(one: Asked) -> list[str]:
+    return [side.direction for printed in one.printed for side in printed.sides if side.direction]
 
 
-def _form(where: str, form: str, text: str, letters: list[str]) -> Iterator[Fault]:
+def _same_print(one: Asked, other: Asked) -> bool:
+    if " ".join(one.answer.split()) == " ".join(other.answer.split()):
+        return True
+    sides = [asked.printed[0].sides for asked in (one, other) if len(asked.printed) == 1]
+    if (
+        len(sides) < 2
+        or any(len(side) != 1 for side in sides)
+        or one.printed[0].sides[0].unit != other.printed[0].sides[0].unit
+    ):
+        return False
+    if "calculation" in one.ask:
+        return False
     try:
-        reason = form_fault(form, text, letters)
+        return bool(sides[0][0].value == sides[1][0].value) and not forms.form_fault(one.ask, one.printed[0])
+    except NotReadError:
+        return False
+
+
+def methods(case: Case) -> Iterator[Fault]:
+    """Check row 9: a wrong method gives the option beside it, and never the right answer."""
+    for where, item in case.lesson.items():
+        first = next(iter(asked(where, item)))
+        for place, option in enumerate(item.options or (), 1):
+            if option.method and place > 1:
+                at = f"{where}.options.{place}.method"
+                said = _method_fault(replace(first, expression=option.method, answer=option.text))
+                if said:
+                    yield Fault(
+                        at, said, "the wrong calculation that gives the option", also=(at.replace("method", "text"),)
+                    )
+        for place, wrong in enumerate(item.wrong or (), 1):
+            at = f"{where}.wrong.{place}.method"
+            tried = [replace(one, expression=wrong.method) for one in asked(where, item)]
+            if isinstance(value := _value(tried[0]), str):
+                yield Fault(at, value, "a calculation that code can read")
+            elif (
+                len(tried) == 1
+                and not tried[0].task
+                and not _ROUNDS.search(wrong.method)
+                and _gives_the_answer(tried[0], item.expression or "")
+            ):
+                yield Fault(at, f"{wrong.method} gives the right answer {tried[0].answer}", "a method that goes wrong")
+
+
+def _gives_the_answer(one: Asked, right: str) -> bool:
+    """Say whether a wrong method comes to the right value, unless only its form or its rounding is wrong."""
+    if not _agrees(one) or _form_only(one):
+        return False
+    exact = replace(one, expression=right).value
+    side = one.printed[0].sides[-1]
+    return not one.rounding or exact is None or bool(one.value == exact) or bool(one.value != side.value)
+
+
+#: A wrong method that rounds is about rounding: its value is printed as it is.
+_ROUNDS = re.compile(r"\b(?:dp|sf|nearest|floor|ceil)\(")
+
+
+def _form_only(one: Asked) -> bool:
+    """Say whether a method has the right value in a form that the question does not want."""
+    try:
+        return bool(forms.form_fault(one.ask, statement(one.expression)))
+    except NotReadError:
+        return False
+
+
+def _value(one: Asked) -> Any:
+    """Return the value of a wrong method, or as text why it has none."""
+    try:
+        return one.value if not relations_in(one.expression) else None
     except EvaluationError as refused:
-        reason = str(refused)
-    if reason:
-        yield Fault(f"{where}.answer", f"{text}: {reason}", f"the form {form}")
+        return str(refused)
+
+
+def _method_fault(one: Asked) -> str:
+    value = _value(one)
+    return value if isinstance(value, str) else one.outcome().fault
+
+
+def _agrees(one: Asked) -> bool:
+    outcome = one.outcome()
+    return outcome.compared and not outcome.fault and not outcome.form
+
+
+# ---- what pages say
+
+
+def summary(case: Case) -> dict[str, Any]:
+    """Return {"by": {address: "computed", "in part" or "nobody"}, "wrong": {address: printed value}} of a lesson."""
+    by: dict[str, str] = {}
+    wrong: dict[str, str] = {}
+    for where, item in case.lesson.items():
+        by[where] = _verified(case, where, item)
+        for place, method in enumerate(item.wrong or (), 1):
+            first = next(iter(asked(where, item)))
+            tried = replace(first, expression=method.method)
+            if item.parts or (_agrees(tried) and _form_only(tried)):
+                continue
+            try:
+                wrong[f"{where}.wrong.{place}"] = printed_like(calculated(method.method, {}), tried)
+            except (EvaluationError, RoundingError, NotReadError):
+                continue
+    return {"by": by, "wrong": wrong}
+
+
+def _verified(case: Case, where: str, item: Item) -> str:
+    outcomes = [one.outcome() for one in asked(where, item)]
+    right = [outcome.compared and not outcome.fault for outcome in outcomes]
+    if not any(right):
+        return "nobody"
+    solution = checks_working.item_solution(case, where, item)
+    whole = (
+        all(right)
+        and solution.whole
+        and all(checks_working.read_line(text, solution.nouns).whole for text in item.marks)
+    )
+    for option in item.options or ():
+        try:
+            whole = whole and bool(read(option.text, solution.nouns))
+        except NotReadError:
+            whole = False
+    return "computed" if whole else "in part"
+
+
+ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
+    (5, "B", "an answer is what its calculation gives", values,
+     "An answer is what its expression comes to, or the first formula of ask where there is no expression; an equation "
+     "in expression (x^2 - 5*x + 6 = 0, parts parted by ;) is solved, and all its solutions are given, no others. In "
+     "expression every product has its sign: 2*x, 3*(x + 1), sqrt(2), x^(3/2), sin(40), mean(3, 5, 8), (3, -2); "
+     "part_a is the result of part (a)."),
+    (6, "R", "a calculation belongs to its question", belongs,
+     "Every number of expression stands in the question, its figure or an earlier part; free are numbers such as 2, "
+     "60, 100, 180, 360, 1000, and 1.05 or 0.85 for 5 % or 15 %. It is the whole calculation, not its result."),
+    (8, "B", "a multiple-choice question has exactly one right option", one_right,
+     "No other option equals the right one or another option in value."),
+    (9, "R", "a wrong answer comes from its method", methods,
+     "A wrong option's method gives the option's text, rounded as the question says; no method of a wrong answer gives "
+     "the right one."),
+    (15, "R", "an answer has the rounding and the form that its question asks for", written,
+     "An answer has the rounding and the form that the words of its question ask for (list above) and shows as many "
+     "figures: 4.0 to two significant figures. A rounded answer needs such words in its question."),
+)  # fmt: skip

@@ -1,170 +1,476 @@
-"""Row 14: every line of working is true.
+r"""Check 14: every printed line is true, leads to the answer, and earns its mark.
 
-A line is tested as it stands: neighbours round each "=" must be equal, at sample points where letters occur. A line
-that is no identity is an equation: it must hold for the values, or the definition, that the solution itself gives.
+Lines are read as pupils read them. Text that holds words besides its formulas is read formula by formula, and then
+nothing is concluded from what lies between.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice, pairwise, product
+from typing import Any
 
-from pipeline.lessons import answers as a
-from pipeline.lessons.algebra import equal_trees
-from pipeline.lessons.expressions import EvaluationError, Number, UndefinedValue, letters, parse, same, value_of
-from pipeline.lessons.findings import Case, Fault
-from pipeline.lessons.rounding import gap, half_place, read_printed
-from pipeline.lessons.schemas import Item, ModellingCard, WorkedStep
+from sympy import Rational
 
-_CHOICES = re.compile(r"\s(?:or|and)\s|;")
-_ABOUT = re.compile(r"≈|~=|~")
-_ORDER = re.compile(r"<=|>=|[<>≤≥]")
-#: Combinations of values that letters may take (two roots, two letters, …).
-_MOST_VALUES = 16
-#: Of half the last place shown, as much may be lost: a value just on the edge is a float.
-_EDGE = Fraction(501, 500)
+from pipeline.lessons.asked import Asked, asked, calculated
+from pipeline.lessons.findings import Case, Check, Fault, Severity
+from pipeline.lessons.lesson import ExplainerCard, Item, WorkedExample
+from pipeline.lessons.maths.evaluation import EvaluationError
+from pipeline.lessons.maths.notation import Side, Statement, formulas, read, statement
+from pipeline.lessons.maths.statements import Lines, equal, half_place, names_of, signed
+from pipeline.lessons.maths.trees import Node, NotReadError, Value
 
-Values = dict[str, list[Number]]
+_DELIMITED = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
+_NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?!\w)")
+#: A question that begins with the formula it is about.
+_SET = re.compile(
+    r"^(?:Simplify|Work out|Evaluate|Expand|Factorise|Calculate|Write|Express|Rationalise)\s(?:\w+\s){0,3}\\\("
+)
+#: Numbers up to this may stand anywhere: places, counts, digits.
+_SMALL = 12
+_PART = re.compile(r"^\(([a-f])\)\s*")
+#: Sentences that speak of a mistake may show what is false; after "not" a false value may follow.
+_OF_MISTAKES = re.compile(
+    r"\b(?:wrong|wrongly|mistake|error|false|forgets?|some|would|if you|belie\w+|think\w*|avoid|incorrect\w*|"
+    r"confus\w+|careful|might|may|many|often|pupils?|looks?|seems?|tempt\w+|instead)\b",
+    re.IGNORECASE,
+)
+_NOT = re.compile(r"\b(?:not|never|cannot|neither|unlike)\b|n't\b|≠|\\neq?\b", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z\\])|\n+")
 
 
-def lines(case: Case) -> Iterator[Fault]:
-    """Check row 14: worked examples and the working of items."""
-    for card in case.lesson.cards:
-        if isinstance(card, ModellingCard):
-            for example in card.examples:
-                yield from _untrue(example.id, example.steps, {})
-    for item in case.lesson.items():
-        yield from _untrue(item.id, item.working, _known(item))
+@dataclass(frozen=True)
+class Read:
+    """What was read of one printed text."""
+
+    statements: list[Statement]
+    #: All of its mathematics was read.
+    whole: bool
 
 
-def _untrue(where: str, steps: Sequence[WorkedStep], known: Values) -> Iterator[Fault]:
-    checks = [(index, line) for index, step in enumerate(steps) for line in _lines(step.check)]
-    working = Working([line for _, line in checks], known)
-    for index, line in checks:
-        place = f"{where}.steps.{index}"
+def read_line(text: str, nouns: Set[str] = frozenset()) -> Read:
+    """Read a text: its second line as mathematics as a whole, else its formulas one by one."""
+    told, _, line = _PART.sub("", text).partition("\n")
+    found, whole = _formulas(told)
+    if not line:
+        return Read(found, whole)
+    try:
+        return Read([*found, *read(line, nouns)], whole)
+    except NotReadError:
+        more, complete = _formulas(line)
+        return Read([*found, *more], whole and complete and not _NUMBER.search(_DELIMITED.sub("", line)))
+
+
+def _formulas(text: str) -> tuple[list[Statement], bool]:
+    found: list[Statement] = []
+    whole = True
+    for formula in formulas(text):
         try:
-            if not working.holds(line):
-                yield Fault(place, f"{line} is not true", "a line that holds")
-        except EvaluationError as refused:
-            yield Fault(place, f"{line}: {refused}", "a line that code can test, or none", "R")
+            found += read(f"\\({formula}\\)")
+        except NotReadError:
+            whole = False
+    return found, whole
 
 
-def _lines(check: str) -> list[str]:
-    return [part.strip() for part in _CHOICES.split(check) if part.strip()]
+class Solution:
+    """The working of a question or an example with all that is known of its letters and values."""
+
+    def __init__(self, case: Case, questions: Sequence[Asked], working: Sequence[str], ask: str) -> None:
+        nouns = frozenset(re.findall(r"[a-z]{3,}", ask.lower()))
+        self.questions = questions
+        self.nouns = nouns
+        self.read = [read_line(line, nouns) for line in working]
+        given = [one for question in questions for one in question.task] + _formulas(ask)[0]
+        answers = [one for question in questions for one in question.printed]
+        related = {name for one in [*given, *answers] if one.relations for name in names_of(one)}
+        expressions = [one.sides[0].node for one in given if not one.relations]
+        own = {name for node in expressions if node.kind != "letter" for name in node.letters} - related
+        self.lines = Lines(
+            [line.statements for line in self.read],
+            [one for one in [*given, *answers] if one.relations],
+            frozenset(own),
+            course_formulas(case.course),
+            rounded=any(question.rounding for question in questions),
+            parted=len(questions) > 1,
+        )
+        self.given = given
+        self.told = [
+            Rational(n.numerator, n.denominator) for n in _numbers(" ".join(_DELIMITED.sub("", w) for w in working))
+        ]
+        self.numbers = _numbers(" ".join([ask, *working, *(question.ask for question in questions)]))
+
+    @property
+    def whole(self) -> bool:
+        """Say whether all lines were read, and each was found true."""
+        return all(line.whole for line in self.read) and all(
+            verdict.truth for line in self.read for one in line.statements for verdict in self.lines.verdicts(one)
+        )
+
+    def untrue(self, line: Read) -> str:
+        """Return what is false in a line, "" for nothing; of alternatives ("or") one must hold."""
+        told: dict[frozenset[str], list[str]] = {}
+        for one in line.statements:
+            said = next((verdict.said for verdict in self.lines.verdicts(one) if verdict.truth is False), "")
+            told.setdefault(names_of(one), []).append(said)
+        for names, said in told.items():
+            if any(said) and (not names or all(said)):
+                return next(text for text in said if text)
+        return ""
+
+    def values(self) -> list[Value]:
+        """Return all values that the question, its working and its answers show."""
+        shown = [*self.given, *(one for line in self.read for one in line.statements)]
+        shown += [one for question in self.questions for one in question.printed]
+        parts = [part for one in shown for side in one.sides for whole in side.node.walk() for part in _runs(whole)]
+        found = [part.value for part in parts if _valued(part)]
+        found += [Rational(n.numerator, n.denominator) for n in self.numbers]
+        for question in self.questions:
+            try:
+                if (value := question.value) is not None and not isinstance(value, tuple | list):
+                    found.append(value)
+            except EvaluationError:
+                continue
+        return found
+
+    def leads_to(self, question: Asked) -> bool:
+        """Say whether a line shows the values of the answer; true where something was not read."""
+        shown = [side for line in self.read for one in line.statements for side in one.sides]
+        if not question.printed or not shown or not all(line.whole for line in self.read):
+            return True
+        return all(
+            any(_same(side, wanted.sides[-1]) for side in shown) or _known(wanted.sides[-1], self.told)
+            for wanted in question.printed
+        )
+
+    def dead_end(self) -> tuple[int, str] | None:
+        """Return the line whose result no later line, and no answer, takes up; None where something is not read."""
+        if not all(line.whole for line in self.read) or not all(question.printed for question in self.questions):
+            return None
+        later = [side for question in self.questions for one in question.printed for side in one.sides]
+        for place in range(len(self.read), 0, -1):
+            line = self.read[place - 1]
+            for one in line.statements:
+                result = one.sides[-1].node
+                substituted = one.relations == ("=",) and one.sides[0].node.kind == "letter" and not result.letters
+                calculated = substituted and result.kind in ("sum", "product", "quotient", "power", "root")
+                if calculated and place < len(self.read) and not _taken_up(result, later):
+                    return place, one.sides[-1].text
+            later += [side for one in line.statements for side in one.sides]
+        return None
 
 
-def _known(item: Item) -> Values:
-    """Return the values that the item gives letters: its givens, and the solutions of its answer."""
-    found: Values = {}
-    for given in item.givens:
-        _learn(found, given.name, given.value)
-    if isinstance(item.answer, a.Equation):
-        for root in item.answer.roots:
-            for name, text in zip(item.answer.variables, root.values, strict=False):
-                _learn(found, name, text)
-    if isinstance(item.answer, a.Science):
-        for part in item.answer.substitutions:
-            _learn(found, part.name, part.value)
+def _taken_up(result: Node, later: Sequence[Side]) -> bool:
+    """Say whether a value, or one it is rounded to, stands in a later line."""
+    if not _valued(result) or hasattr(result.value, "shape"):
+        return True
+    wanted = abs(result.value)
+    for side in later:
+        if side.places is not None and abs(signed(abs(side.value) - wanted)) <= float(half_place(side)) * 1.001:
+            return True
+        values = [part.value for part in side.node.walk() if part.kind != "letter" and _valued(part)]
+        if any(_same_number(abs(value), wanted) for value in values if not hasattr(value, "shape")):
+            return True
+    return False
+
+
+def _runs(node: Node) -> Iterator[Node]:
+    """Yield a node, and of a product its runs of factors: 9x of 9x(6x + 5)."""
+    yield node
+    count = len(node.parts) if node.kind == "product" else 0
+    for start in range(min(count, 6)):
+        yield from (Node("product", node.parts[start:end]) for end in range(start + 2, min(count, 6) + 1))
+
+
+def _valued(part: Any) -> bool:
+    try:
+        return part.value is not None
+    except NotReadError:
+        return False
+
+
+def _same(side: Any, wanted: Any) -> bool:
+    """Say whether a line shows the value of an answer, perhaps before it is rounded."""
+    if side.node == wanted.node:
+        return True
+    try:
+        one, two = side.value, wanted.value
+        if hasattr(one, "free_symbols") and (side.node.letters or wanted.node.letters):
+            gap = one - two
+            return (not gap.free_symbols and gap == 0) or bool(gap.expand() == 0)
+        if equal(one, two) or (wanted.direction and equal(one, -two)) or equal(one * 100, two) or equal(one, two * 100):
+            return True
+        return abs(signed(one - two)) <= float(half_place(wanted)) * 1.001
+    except (NotReadError, TypeError, ValueError):
+        return False
+
+
+def course_formulas(course: Mapping[str, Any]) -> list[Statement]:
+    """Return the relationships that a catalogue names in its points: "v=u+at, s=ut+1/2at^2, …"."""
+    found = []
+    points = [p for g in course.get("groups", ()) for o in g.get("outcomes", ()) for p in o.get("points", ())]
+    for point in points:
+        text = point["text"] if isinstance(point, Mapping) else str(point)
+        for piece in re.findall(r"[A-Za-z]\S*?(?:\s?=\s?)[^,;]+", text):
+            one = _first_formula(piece.split())
+            if one and len(names_of(one)) >= 3 and not names_of(one) & {"x", "y"} and len(one.sides) == 2:
+                found.append(one)
     return found
 
 
-def _learn(found: Values, name: str, text: str) -> None:
-    try:
-        value = value_of(parse(text), {})
-    except EvaluationError:
+def _first_formula(words: Sequence[str]) -> Statement | None:
+    """Return what the longest run of words from the first says as a formula."""
+    for count in range(len(words), 0, -1):
+        plain = re.sub(r"(?<![\^\d/])([A-Za-z])(\d)", r"\1_\2", " ".join(words[:count]))
+        try:
+            return statement(re.sub(r"\b(theta|lambda)", r"\\\1 ", plain))
+        except NotReadError:
+            continue
+    return None
+
+
+def item_solution(case: Case, where: str, item: Item) -> Solution:
+    """Return the working of a question."""
+    return Solution(case, [*asked(where, item)], item.working, item.ask)
+
+
+def example_solution(case: Case, where: str, example: WorkedExample) -> Solution:
+    """Return the working of an example."""
+    return Solution(
+        case, [Asked(where, example.ask, example.ask, example.answer or "", "")], example.working, example.ask
+    )
+
+
+def lines(case: Case) -> Iterator[Fault]:
+    """Check row 14: working, marks, explanations and sums in words."""
+    for where, item in case.lesson.items():
+        solution = item_solution(case, where, item)
+        yield from _working(where, solution, item.working)
+        yield from _marks(where, item, solution)
+        yield from _elsewhere(where, item)
+    for where, example in case.lesson.examples():
+        solution = example_solution(case, where, example)
+        yield from _working(where, solution, example.working)
+        yield from _example(where, solution)
+        yield from _elsewhere(where, example)
+        yield from _other_numbers(where, example, solution)
+    formula_lines = Lines([], formulas=course_formulas(case.course))
+    for where, text in [*taught(case), *_told(case)]:
+        yield from _prose(where, text, formula_lines)
+
+
+def _example(where: str, solution: Solution) -> Iterator[Fault]:
+    """Check that the working of an example begins from its own formula."""
+    first = solution.questions[0].formulas[:1]
+    if not _SET.match(solution.questions[0].ask) or not first or first[0].relations:
         return
-    if not any(same(value, other) for other in found.setdefault(name, [])):
-        found[name].append(value)
+    if first[0].sides[0].node.kind == "vector" or not all(line.whole for line in solution.read):
+        return
+    shown = [
+        part for line in solution.read for one in line.statements for side in one.sides for part in side.node.walk()
+    ]
+    if shown and not _known(first[0].sides[0], [part.value for part in shown if _valued(part)]):
+        yield Fault(
+            f"{where}.ask", f"{first[0].sides[0].text} is in no line of the working", "the same numbers in both"
+        )
 
 
-class Working:
-    """The lines of one solution, with the values and definitions they give their letters."""
-
-    def __init__(self, checks: Sequence[str], known: Values) -> None:
-        self._values: Values = {name: list(values) for name, values in known.items()}
-        #: Letter -> what it was last said to equal, in other letters.
-        self._defined: dict[str, str] = {}
-        for line in checks:
-            sides = _ABOUT.sub("=", line).split("=")
-            name = sides[0].strip()
-            if letters(name) == [name] and len(sides) > 1:
-                _learn(self._values, name, sides[-1])
-                if name not in letters(sides[-1]):
-                    self._defined[name] = sides[-1].strip()
-
-    def holds(self, line: str) -> bool:
-        """Say whether a line is true.
-
-        Raises:
-            EvaluationError: It cannot be read, or nothing here tells whether it is true.
-        """
-        if _ORDER.search(line):
-            # The solution of an inequality is tested as an answer; its lines only have to be readable.
-            for side in _ORDER.split(line):
-                parse(side, letters(line))
-            return True
-        exact, about, printed = _ABOUT.sub("≈", line, count=1).partition("≈")
-        sides = [side.strip() for side in exact.split("=")]
-        for side in sides:
-            parse(side, letters(side))
-        true = all(self._equal(left, right) for left, right in pairwise(sides))
-        return true and (not about or self._rounds(sides[-1], printed.strip()))
-
-    def _equal(self, left: str, right: str) -> bool:
-        names = letters(left, right)
-        one, two = parse(left, names), parse(right, names)
-        if _identical(one, two, names):
-            return True
-        if names and all(name in self._values for name in names):
-            return any(_agree(one, two, at) for at in self._places(names))
-        return bool(names) and self._possible(left, right, names)
-
-    def _possible(self, left: str, right: str, names: list[str]) -> bool:
-        """Say whether a line in letters without values can stand: a formula, a given equation, a rearrangement."""
-        one_sided = not letters(left) or not letters(right)
-        if one_sided or letters(left) == [left] or any(name in self._values for name in names):
-            return True
-        for name in names:
-            told = self._defined.get(name)
-            if told is not None and self._rearranged(left, right, name, told):
-                return True
-        if len(names) == 1:
-            return False
-        raise EvaluationError("nothing here says whether this is true")
-
-    def _rearranged(self, left: str, right: str, name: str, told: str) -> bool:
-        put = re.compile(rf"\b{re.escape(name)}\b")
-        one, two = (put.sub(f"({told})", side) for side in (left, right))
-        names = letters(one, two)
-        return _identical(parse(one, names), parse(two, names), names)
-
-    def _places(self, names: Sequence[str]) -> Iterator[Mapping[str, Number]]:
-        for chosen in islice(product(*(self._values[name] for name in names)), _MOST_VALUES):
-            yield dict(zip(names, chosen, strict=True))
-
-    def _rounds(self, exact: str, printed: str) -> bool:
-        """Say whether "exact ≈ printed" holds to the last place that is printed."""
-        names = letters(exact)
-        if any(name not in self._values for name in names):
-            return True
-        shown = read_printed(printed)
-        allowed = half_place(printed) * _EDGE
-        tree = parse(exact, names)
-        return any(gap(value_of(tree, at), shown) <= allowed for at in self._places(names))
+def _other_numbers(where: str, example: WorkedExample, solution: Solution) -> Iterator[Fault]:
+    """Find an example whose working begins with a number that its question has not, and leaves one of its own out."""
+    asked_for, used = _numbers(example.ask), _numbers(" ".join(example.working))
+    first = next((line for line in example.working if _DELIMITED.search(line)), "")
+    results = [side.node for line in solution.read for one in line.statements for side in one.sides[1:]]
+    shown = {node.value for node in results if _valued(node) and not hasattr(node.value, "shape")}
+    strange = {n for n in _numbers(" ".join(formulas(first))) - asked_for if n > _SMALL}
+    strange = {n for n in strange if Rational(n.numerator, n.denominator) not in shown}
+    unused = {n for n in asked_for - used if n > _SMALL}
+    if strange and unused:
+        said = f"{_listed(unused)} is not used, the working has {_listed(strange)}"
+        yield Fault(f"{where}.ask", said, "the same numbers in both", "W")
 
 
-def _agree(one: ast.expr, two: ast.expr, at: Mapping[str, Number]) -> bool:
+def _working(where: str, solution: Solution, working: Sequence[str]) -> Iterator[Fault]:
+    wrong = False
+    for place, line in enumerate(solution.read, 1):
+        if said := solution.untrue(line):
+            wrong = True
+            yield Fault(
+                f"{where}.working.{place}", said, r"a line that is true from side to side (\approx for rounding)"
+            )
+    if not wrong and (found := solution.dead_end()):
+        place, text = found
+        said = f"the result {text} is in no later line and no answer"
+        yield Fault(f"{where}.working.{place}", said, "lines that lead on to the answer")
+        wrong = True
+    for question in solution.questions:
+        if not wrong and not solution.leads_to(question):
+            yield Fault(
+                f"{where}.working.{len(working)}",
+                f"no line gives the answer {question.answer}",
+                "a last line that gives the answer",
+                also=(f"{question.where}.answer",),
+            )
+
+
+def _numbers(text: str) -> set[Fraction]:
+    return {Fraction(found.replace(",", "")) for found in _NUMBER.findall(text.replace("{,}", ","))}
+
+
+def _elsewhere(where: str, part: Item | WorkedExample) -> Iterator[Fault]:
+    """Warn of numbers in words (working, feedback, hints) that stand nowhere else in the question."""
+    lines = [(f"{where}.working.{place}", line.partition("\n")[0]) for place, line in enumerate(part.working, 1)]
+    texts = [part.ask, part.answer or "", *(line.partition("\n")[2] for line in part.working)]
+    if isinstance(part, Item):
+        lines += [(f"{where}.feedback", part.feedback), *((f"{where}.more", hint) for hint in part.of("hint"))]
+        texts += [part.expression or "", *part.marks]
+        texts += [f"{one.ask} {one.expression} {one.answer}" for one in part.parts or ()]
+        texts += [f"{option.text} {option.method}" for option in part.options or ()]
+        texts += [f"{wrong.method} {_wrong_value(wrong.method)}" for wrong in part.wrong or ()]
+    known = _numbers(" ".join(texts))
+    for at, text in lines:
+        strange = [n for n in _numbers(_DELIMITED.sub("", text)) if n > _SMALL and not {n, n * 100, n / 100} & known]
+        if strange:
+            yield Fault(at, f"{_listed(strange)} stands nowhere else in the question", "numbers of the question", "W")
+
+
+def _listed(numbers: Iterable[Fraction]) -> str:
+    return ", ".join(str(float(n)).removesuffix(".0") for n in sorted(numbers))
+
+
+def _wrong_value(method: str) -> str:
     try:
-        return same(value_of(one, at), value_of(two, at))
-    except UndefinedValue:
+        return f"{float(calculated(method, {})):.10g}"
+    except (EvaluationError, TypeError):
+        return ""
+
+
+def _marks(where: str, item: Item, solution: Solution) -> Iterator[Fault]:
+    known: list[Value] | None = None
+    complete = all(line.whole for line in solution.read) and all(question.printed for question in solution.questions)
+    for place, text in enumerate(item.marks, 1):
+        earned = text.partition("\n")[2]
+        if not earned:
+            continue
+        line = read_line(text, solution.nouns)
+        if said := solution.untrue(line):
+            yield Fault(f"{where}.marks.{place}", said, "what earns the mark, true as it stands")
+            continue
+        known = solution.values() if known is None else known
+        unknown = [one for one in line.statements if not one.relations and not _known(one.sides[0], known)]
+        # Of a ± one value may be meant.
+        either = re.search(r"±|\\pm\b", earned) and len(unknown) < len(line.statements)
+        for one in unknown:
+            if complete and not either:
+                yield Fault(
+                    f"{where}.marks.{place}",
+                    f"{one.sides[0].text} is no value of the working or the answer",
+                    "what a pupil writes to earn the mark",
+                )
+
+
+def _known(side: Side, known: Sequence[Value]) -> bool:
+    """Say whether a value, perhaps with the other sign or before it was rounded, is among others."""
+    if hasattr(side.value, "shape"):
+        return True
+    others = [other for other in known if not hasattr(other, "shape")]
+    names = {symbol for one in (side.value, *others) for symbol in one.free_symbols}
+    at = dict(zip(sorted(names, key=str), (7, 11, 5, 13, 17, 3, 19, 23), strict=False))
+    wanted, off = abs(side.value.subs(at)), float(half_place(side)) if side.places else 0.0
+    if any("." in part.text for part in side.node.walk()) and not side.places:
+        off = abs(signed(wanted)) / 1000
+    return any(_same_number(wanted, abs(other.subs(at)), off) for other in others)
+
+
+def _same_number(one: Value, other: Value, off: float = 0.0) -> bool:
+    try:
+        return equal(one, other) or (off > 0 and abs(signed(one - other)) <= off * 1.001)
+    except (NotReadError, TypeError):
         return False
 
 
-def _identical(one: ast.expr, two: ast.expr, names: list[str]) -> bool:
-    try:
-        return equal_trees(one, two, names)
-    except EvaluationError:
-        return False
+def taught(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield the texts that tell facts, with their addresses; beliefs and errors are not among them."""
+    lesson = case.lesson
+    for name, texts in (("key_points", lesson.key_points), ("keywords", lesson.keywords)):
+        yield from ((f"{name}.{place}", text) for place, text in enumerate(texts, 1))
+    for place, one in enumerate(lesson.misconceptions, 1):
+        yield f"misconceptions.{place}.correction", one.correction
+    for number, card in enumerate(lesson.cards, 1):
+        if isinstance(card, ExplainerCard):
+            yield f"c{number}.text", card.text
+            yield f"c{number}.plain", card.plain
+    for where, item in lesson.items():
+        yield f"{where}.feedback", item.feedback
+
+
+def _told(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield what lines of working say in words."""
+    for where, part in (*case.lesson.items(), *case.lesson.examples()):
+        for place, line in enumerate(part.working, 1):
+            if not _DELIMITED.search(words := line.partition("\n")[0]):
+                yield f"{where}.working.{place}", words
+
+
+def _prose(where: str, text: str, known: Lines) -> Iterator[Fault]:
+    # A letter alone has the value that the text gives it; several have values of different examples.
+    alone = Lines([_formulas(text)[0]], parted=True)
+    for sentence in _SENTENCE.split(text):
+        if _OF_MISTAKES.search(sentence):
+            continue
+        # "…, not 90": what stands before the word is meant to be true.
+        negated = _NOT.search(sentence)
+        told = sentence[: negated.start()].rpartition(",")[0] if negated else sentence
+        for one in _formulas(told)[0]:
+            if said := next(
+                (v.said for v in (alone if len(names_of(one)) == 1 else known).verdicts(one) if v.truth is False), ""
+            ):
+                yield Fault(where, said, "a formula that is true")
+        for said in _sums(_DELIMITED.sub("…", told)):
+            yield Fault(where, said, "a sum that is true")
+
+
+_N = r"(?P<{}>\d[\d,]*(?:\.\d+)?)"
+_IS = r"\s(?:is|are|makes?|equals?|gives?)\s"
+_RESULT = rf"{_IS}(?:£\s?)?{_N.format('c')}(?![\d.,]*\d|\s?(?:%|per cent|times|more|less|out|of|/|×|x\s|or|and|to|in))"
+_SUMS = (
+    (rf"{_N.format('a')}\s?(?:%|per cent)\sof\s(?:£\s?)?{_N.format('b')}{_RESULT}", lambda a, b: a * b / 100),
+    (
+        rf"{_N.format('a')}\s(?:and|plus|\+)\s{_N.format('b')}\s(?:make|makes|equals?|give)\s{_N.format('c')}",
+        lambda a, b: a + b,
+    ),
+    (rf"{_N.format('a')}\s(?:times|×|multiplied by)\s{_N.format('b')}{_RESULT}", lambda a, b: a * b),
+    (rf"{_N.format('a')}\s(?:minus|−|take away)\s{_N.format('b')}{_RESULT}", lambda a, b: a - b),
+    (rf"{_N.format('a')}\s(?:divided by|÷)\s{_N.format('b')}{_RESULT}", lambda a, b: a / b),
+    (rf"\b[Hh]alf of (?:£\s?)?{_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b / 2),
+    (rf"\b(?:[Dd]ouble|[Tt]wice) (?:£\s?)?{_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b * 2),
+    (rf"\b[Aa] quarter of (?:£\s?)?{_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b / 4),
+    (rf"\b[Aa] third of (?:£\s?)?{_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b / 3),
+    (rf"\b[Tt]he square of {_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b * b),
+    (rf"\b[Tt]he square root of {_N.format('b')}(?P<a>){_RESULT}", lambda a, b: _whole_root(b, 2)),
+    (rf"\b[Tt]he cube root of {_N.format('b')}(?P<a>){_RESULT}", lambda a, b: _whole_root(b, 3)),
+    (rf"{_N.format('b')}\ssquared(?P<a>){_RESULT}", lambda a, b: b * b),
+)
+
+
+def _whole_root(value: Fraction, index: int) -> Fraction:
+    return Fraction(round(float(value) ** (1 / index) * 10**6), 10**6)
+
+
+def _sums(sentence: str) -> Iterator[str]:
+    for pattern, rule in _SUMS:
+        for match in re.finditer(rf"(?:^|[,;:(…]\s*|\b(?:and|so|that|because|then|as|since)\s){pattern}", sentence):
+            a, b, c = (Fraction((match[name] or "0").replace(",", "").rstrip(".")) for name in "abc")
+            if b and abs(rule(a, b) - c) > Fraction(1, 2) / 10 ** len(match["c"].partition(".")[2]) * (
+                rule(a, b) % 1 != 0
+            ):
+                yield f"{match[0]} is not true"
+
+
+ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
+    (14, "B", "every printed line is true and leads to the answer", lines,
+     r"Every relation in working, marks, examples, explanations and feedback is true from side to side; \(5.67\) for "
+     r"\(5.672\) is written with \approx. A letter keeps its value within a question. The last line gives the answer; "
+     "what earns a mark is a line or a value of the working. Sums in words are true, too (20 % of 80 is 16). What is "
+     "false on purpose stands in belief, error, why, non_example, or in a sentence with not, wrong, mistake."),
+)  # fmt: skip

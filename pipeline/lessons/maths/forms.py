@@ -48,7 +48,10 @@ class Phrase:
                 yield match
 
 
-_OF_DATA = re.compile(r"\b(?:measured|recorded|given|rounded|known|stated|accurate)\s(?:\w+\s){0,2}$", re.IGNORECASE)
+_OF_DATA = re.compile(
+    r"\b(?:measured|recorded|given|(?:is|are|was|were|been|it) rounded|known|stated|accurate)\s(?:\w+\s){0,2}$",
+    re.IGNORECASE,
+)
 
 
 def _count(match: re.Match[str]) -> str:
@@ -254,8 +257,8 @@ TABLE = (
         "to the nearest ten, to the nearest 0.5", "90 500", _step,
     ),
     Phrase(
-        r"to the nearest (?:whole|integer|degree|pound|metre|centimetre|millimetre|kilometre|gram|kilogram|litre|"
-        r"second|minute|hour|day|year|newton|joule|volt|per ?cent|(?:k|c|m)?m\b|(?:k|m)?g\b|(?:m)?l\b|°|£|%)",
+        r"to the nearest (?:(?:square |cubic )?(?:centi|milli|kilo)?metre|whole|integer|degree|pound|(?:kilo)?gram|"
+        r"litre|second|minute|hour|day|year|newton|joule|volt|per ?cent|[kcm]?m\b|[km]?g\b|m?l\b|°|£|%)",
         "to the nearest whole number, to the nearest degree", "38°", lambda m: "nearest 1",
     ),
     Phrase(r"scientific notation|standard form", "in scientific notation", r"\(2.1\times 10^{10}\)", form=scientific),
@@ -302,7 +305,7 @@ def subject(question: str) -> str:
 def form_fault(question: str, statement: Statement) -> str | None:
     """Return which form the answer lacks that the question asks for, with the reason; None where it has all."""
     name = subject(question)
-    if name:
+    if name and (len(statement.sides) > 1 or statement.sides[0].node.letters):
         left = statement.sides[0].node
         right = statement.sides[-1].node
         is_subject = (
@@ -311,6 +314,9 @@ def form_fault(question: str, statement: Statement) -> str | None:
         return None if is_subject else f"{name} is not alone on the left"
     node = statement.sides[-1].node
     for phrase in TABLE:
+        # 'By completing the square find the least height' asks for a number.
+        if phrase.form in (factorised, expanded, completed_square, one_fraction) and not node.letters:
+            continue
         if phrase.form and any(phrase.found(question)) and (reason := phrase.form(node)):
             return f"{reason} ({phrase.words})"
     return None

@@ -97,7 +97,8 @@ class Parser:
         while True:
             token = self._peek()
             if token.kind == "unit":
-                node = Node("unit", (node,), self._take().text)
+                unit = self._take().text
+                node = Node("percent", (node,)) if unit in ("%", "per cent", "percent") else Node("unit", (node,), unit)
             elif self._is("%"):
                 self._take()
                 node = Node("percent", (node,))

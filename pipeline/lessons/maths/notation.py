@@ -8,7 +8,7 @@ statements: sides joined by relations. In a formula a letter is a letter; outsid
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from pipeline.lessons.maths.grammar import Parser
@@ -91,7 +91,7 @@ def statement(text: str) -> Statement:
     return found[0]
 
 
-def read(text: str, nouns: Collection[str] = ()) -> list[Statement]:
+def read(text: str, nouns: Set[str] = frozenset()) -> list[Statement]:
     """Return the statements of a short text that is mathematics as a whole.
 
     Args:
@@ -139,7 +139,7 @@ def _split(tokens: list[Token]) -> list[list[Token]]:
         runs[-1].append(token)
     for run, place in reversed(commas):
         left, right = runs[run][:place], runs[run][place + 1 :]
-        if not all(any(token.kind == "relation" for token in side) for side in (left, right)):
+        if len({any(token.kind == "relation" for token in side) for side in (left, right)}) > 1:
             raise NotReadError("a list")
         runs[run : run + 1] = [left, right]
     return [run for run in runs if run]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Set
 from typing import NamedTuple
 
 from pipeline.lessons.maths import units
@@ -52,7 +52,7 @@ class Token(NamedTuple):
     tight: bool = False
 
 
-def pieces(text: str, *, inside: bool, after: bool = False, nouns: Collection[str] = ()) -> list[Token]:
+def pieces(text: str, *, inside: bool, after: bool = False, nouns: Set[str] = frozenset()) -> list[Token]:
     """Return the pieces of a formula (inside) or of the text round formulas.
 
     Args:
@@ -96,7 +96,7 @@ def _signed(text: str) -> list[Token]:
     return [*minus, Token("number", digits)]
 
 
-def _unit(plain: str, at: int, nouns: Collection[str], *, glued: bool) -> tuple[str, str, int] | None:
+def _unit(plain: str, at: int, nouns: Set[str], *, glued: bool) -> tuple[str, str, int] | None:
     start = at + len(plain[at:]) - len(plain[at:].lstrip())
     if match := _DIRECTION.match(plain, start):
         return "direction", match[0], match.end()
@@ -105,7 +105,7 @@ def _unit(plain: str, at: int, nouns: Collection[str], *, glued: bool) -> tuple[
         # "3t" may be three tonnes or three times t.
         return None if letter and glued and start == at else ("unit", match[0], match.end())
     word = re.compile(r"[A-Za-z]+").match(plain, start)
-    return ("unit", word[0], word.end()) if word and start > at and word[0].lower() in nouns else None
+    return ("unit", word[0], word.end()) if word and start > at and word[0].lower() in nouns - _WORD.keys() else None
 
 
 def _piece(match: re.Match[str], *, inside: bool, tight: bool, plain: str) -> list[Token]:

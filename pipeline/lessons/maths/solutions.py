@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from sympy import Integer, Poly, PolynomialError, Rational, Symbol, real_roots, together
+from sympy import Integer, Poly, PolynomialError, Symbol, real_roots, together
 from sympy.polys.polyerrors import BasePolynomialError
 
 from pipeline.lessons.maths.notation import Statement
@@ -20,7 +20,7 @@ from pipeline.lessons.maths.statements import (
     same_solutions,
     signed,
 )
-from pipeline.lessons.maths.trees import NotReadError, Value, evaluate
+from pipeline.lessons.maths.trees import NotReadError, Value, approximate, evaluate
 
 #: Steps of the search between two bounds: a quarter of a degree over a full turn.
 _GRID = 1_440
@@ -173,8 +173,9 @@ def _missed(statement: Statement, letter: str, values: Sequence[float], low: flo
     for place in range(_GRID + 1):
         at = low + place * step
         try:
-            values_at = {letter: Rational(str(round(at, 6)))}
-            gap = signed(evaluate(statement.sides[0].node, values_at) - evaluate(statement.sides[-1].node, values_at))
+            gap = approximate(statement.sides[0].node, {letter: at}) - approximate(
+                statement.sides[-1].node, {letter: at}
+            )
         except NotReadError:
             before = None
             continue

@@ -6,6 +6,7 @@ about the task's own letters (then it must be an identity), or a catalogue's for
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ _MOST_PLACES = 24
 _NOTHING = 1e-25
 _ZERO = Integer(0)
 _SAMPLES = (2, 3, 5, 7, 11, 4, 9, 6, 13, 8)
+#: A function of a letter: f(x) has no value of its own.
+_GENERAL = re.compile(r"\(.*[a-z]")
 _ORDERS: Mapping[str, Callable[[float], bool]] = {
     "<": lambda gap: gap < 0,
     ">": lambda gap: gap > 0,
@@ -134,6 +137,16 @@ def _proportional(left: Node, right: Node) -> bool:
     )
 
 
+def _simplifies(left: Node, right: Node) -> bool:
+    """Say whether a line collects the powers of a letter, as x^2 × x^3 = x^5 does: then it is meant for all values."""
+    if any(part.kind == "sum" and part.letters for side in (left, right) for part in side.walk()):
+        return False
+    counts = [sum(part.kind == "letter" for part in side.walk()) for side in (left, right)]
+    names = len(left.letters)
+    nested = any(part.kind == "power" and any(p.kind == "power" for p in part.parts[0].walk()) for part in left.walk())
+    return min(counts) == names and (max(counts) > names or nested)
+
+
 def scaled(side: Side, other: Side) -> Value:
     """Return what a value in the unit of one side is multiplied by to be in the other's."""
     one, two = units.unit(side.unit), units.unit(other.unit)
@@ -179,10 +192,10 @@ class Lines:
             return
         letters = [side for side in statement.sides if side.node.kind == "letter"]
         numbers = [side for side in statement.sides if not side.node.letters]
+        about = self.rounded or "≈" in statement.relations
+        off = max((half_place(number) for number in numbers if about or number.places), default=_ZERO)
         for letter in letters:
             for number in numbers:
-                about = self.rounded or number.places or len(numbers) > 1 or "≈" in statement.relations
-                off = half_place(number) if about else _ZERO
                 self.learn(letter.node.text, number.value, off)
         if not letters and len(statement.sides) > 1 and (cent := _cent(statement.sides[0], statement.sides[-1])):
             self._cents.append(cent)
@@ -209,6 +222,8 @@ class Lines:
             return self._ordered(left, sign, right, names)
         if identical(left.node, right.node):
             return True
+        if any(_GENERAL.search(name) for name in names):
+            return None
         if all(name in self._known for name in names):
             return self._with_values(left, sign, right, names)
         return self._without_values(left, right, names)
@@ -245,7 +260,7 @@ class Lines:
             if known.off:
                 moved = values | {name: known.value + known.off}
                 allowed += abs(evaluate(left.node, moved) * scaled(left, right) - evaluate(right.node, moved) - gap)
-        if sign == "≈" or _endless(one):
+        if sign == "≈" or endless(one):
             allowed += half_place(right)
         if sign == "≈":
             allowed += half_place(left) * scaled(left, right) if right.places is None else 0
@@ -267,15 +282,14 @@ class Lines:
 
     def _without_values(self, left: Side, right: Side, names: Sequence[str]) -> bool | None:
         unknown = [name for name in names if name not in self._known]
-        if self.own and set(names) <= self.own:
+        if not right.node.letters and substituted(left.node, right.node, {}):
+            return True
+        if self.own and set(names) <= self.own and left.node.letters and right.node.letters:
             return False
         if agrees := self._formula(left, right):
             return agrees == "yes"
-        if (
-            len(unknown) == len(names)
-            and left.node.letters == right.node.letters
-            and _proportional(left.node, right.node)
-        ):
+        alike = len(unknown) == len(names) and left.node.letters == right.node.letters
+        if alike and (_proportional(left.node, right.node) or _simplifies(left.node, right.node)):
             return False
         return None
 
@@ -293,12 +307,22 @@ def _linear(left: Node, right: Node, name: str) -> bool:
     return equal(gaps[0] + gaps[2], 2 * gaps[1])
 
 
+def substituted(formula: Node, numbers: Node, at: dict[str, Value]) -> bool:
+    """Say whether an expression is a formula with numbers in the places of its letters: u + at and 3 + 2 × 6."""
+    if formula.kind == "letter":
+        return equal(at.setdefault(formula.text, numbers.value), numbers.value)
+    if not formula.letters:
+        return equal(formula.value, numbers.value)
+    alike = formula.kind == numbers.kind and formula.text == numbers.text and len(formula.parts) == len(numbers.parts)
+    return alike and all(substituted(one, other, at) for one, other in zip(formula.parts, numbers.parts, strict=True))
+
+
 def names_of(statement: Statement) -> frozenset[str]:
     """Return the letters of a statement."""
     return frozenset(name for side in statement.sides for name in side.node.letters)
 
 
-def _endless(value: Value) -> bool:
+def endless(value: Value) -> bool:
     """Say whether a number has no end as a decimal, so that "=" before a rounded one is custom."""
     if not value.is_Rational:
         return True

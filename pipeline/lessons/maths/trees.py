@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -187,4 +188,35 @@ _KINDS: dict[str, Callable[[str, list[Value]], Value]] = {
     "mixed": lambda text, parts: parts[0] + parts[1] / parts[2],
     "unit": lambda text, parts: parts[0],
     "vector": lambda text, parts: ImmutableMatrix([_scalar(part) for part in parts]),
+}
+
+
+def approximate(node: Node, at: Mapping[str, float]) -> float:
+    """Return a value as a float, for a search over many places.
+
+    Raises:
+        NotReadError: It has none there.
+    """
+    try:
+        if node.kind == "letter":
+            return at[node.text]
+        return float(_FLOATS[node.kind](node.text, [approximate(part, at) for part in node.parts]))
+    except (KeyError, ValueError, ZeroDivisionError, OverflowError, TypeError):
+        raise NotReadError("no number there") from None
+
+
+_FLOATS: dict[str, Callable[[str, list[float]], float]] = {
+    "number": lambda text, parts: float(text),
+    "pi": lambda text, parts: math.pi,
+    "minus": lambda text, parts: -parts[0],
+    "sum": lambda text, parts: sum(parts),
+    "product": lambda text, parts: math.prod(parts),
+    "quotient": lambda text, parts: parts[0] / parts[1],
+    "power": lambda text, parts: parts[0] ** parts[1],
+    "root": lambda text, parts: parts[0] ** (1 / parts[1]),
+    "function": lambda text, parts: getattr(math, text)(math.radians(parts[0])) if text in _FUNCTIONS else math.nan,
+    "abs": lambda text, parts: abs(parts[0]),
+    "percent": lambda text, parts: parts[0] / 100,
+    "mixed": lambda text, parts: parts[0] + parts[1] / parts[2],
+    "unit": lambda text, parts: parts[0],
 }

@@ -1,0 +1,171 @@
+"""Checks of quantities: what works out by hand, units of what is asked for, numbers that make sense (18, 19, 20)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pipeline.lessons.asked import Asked
+from pipeline.lessons.checks_answers import answer_at, numbers_in, numeric, questions
+from pipeline.lessons.findings import Case, Check, Fault, Severity
+from pipeline.lessons.lesson import Item, QuestionCard
+from pipeline.lessons.maths import units
+from pipeline.lessons.maths.evaluation import EvaluationError
+from pipeline.lessons.maths.notation import NotReadError, Side
+from pipeline.lessons.maths.statements import endless, signed
+
+
+def without_calculator(case: Case) -> Iterator[Fault]:
+    """Check row 18: a question for the head and paper has an exact answer and small numbers."""
+    for item, one in questions(case):
+        if _calculator(case, one.where, item) or "calculation" in one.ask:
+            continue
+        try:
+            value = one.value if not one.task else None
+        except EvaluationError:
+            continue
+        side = one.printed[0].sides[-1] if numeric(value) and len(one.printed) == 1 else None
+        if side is None:
+            continue
+        wanted = 'numbers that work out by hand, or "calculator: yes" in more'
+        also = (f"{one.where.partition('(')[0]}.more",)
+        if side.places is not None and not value.is_Rational:
+            yield Fault(f"{one.where}.ask", f"{one.answer} needs a calculator", wanted, also=also)
+        sizes = [len(str(n.numerator).strip("0")) for n in numbers_in(one.expression)]
+        long = max(sizes, default=0) > 3 and sum(size > 1 for size in sizes) > 1 and re.search(r"[*/^]", one.expression)
+        if long or (value.is_Rational and _figures(value) > 6):
+            found = f"{one.source} is too long for paper"
+            yield Fault(f"{one.where}.ask", found, wanted, also=also)
+
+
+def _figures(value: Any) -> int:
+    """Return how many figures a decimal without end has at most, 0 where it has an end or is a fraction."""
+    if endless(value):
+        return 0
+    scaled = int(value.p) * 10**24 // int(value.q)
+    return len(str(abs(scaled)).strip("0"))
+
+
+def _calculator(case: Case, where: str, item: Item) -> bool:
+    told = item.of("calculator")
+    if told:
+        return told[0].strip().lower() == "yes"
+    card = case.lesson.cards[int(where[1:].partition(".")[0]) - 1]
+    if isinstance(card, QuestionCard) and card.component:
+        parts = (case.course.get("assessment") or {}).get("components", ())
+        return any(part.get("id") == card.component and part.get("calculator") is not False for part in parts)
+    return case.entry.get("calculator") == "calc"
+
+
+_IN = re.compile(
+    rf"\bin ({units.PATTERN.pattern})(?=\s*(?:[,.;?)]|$|and\b|to\b|correct\b|at\b|of\b|when\b|from\b|for\b))"
+)
+_SENTENCE = re.compile(r"(?<=[.?!])\s+")
+_COMMAND = re.compile(
+    r"\b(?:calculate|find|determine|work out|give|express|write|state|estimate|what|how)\b", re.IGNORECASE
+)
+_MEASURED = frozenset(units.QUANTITIES) - {"percentage", "angle", "amount of substance", "temperature"}
+
+
+def fitting_units(case: Case) -> Iterator[Fault]:
+    """Check row 19: the unit that is asked for, of the quantity that is asked for."""
+    for item, one in questions(case):
+        if len(one.printed) != 1 or (one.printed[0].sides[-1].node.letters and not one.expression):
+            continue
+        side = one.printed[0].sides[-1]
+        if not side.unit and _IN.search(one.ask):
+            continue
+        if said := _unit_fault(one, side):
+            yield Fault(
+                answer_at(item, one),
+                said,
+                "the unit of the quantity, as the question names it",
+                also=(f"{one.where}.ask",),
+            )
+
+
+def _unit_fault(one: Asked, side: Side) -> str:
+    named = [match[1] for said in _SENTENCE.split(one.ask) if _COMMAND.search(said) for match in _IN.finditer(said)]
+    quantities = [name for name in units.asked(one.ask) if name in _MEASURED]
+    known = units.unit(side.unit)
+    if not side.unit:
+        if side.node.kind == "vector" or re.search(r"\b(?:calculation|expression|formula|equation)\b", one.ask):
+            return ""
+        measured = any(found and found.quantity for found in map(units.unit, _units(one.question)))
+        return f"{one.answer} has no unit for a {quantities[0]}" if len(quantities) == 1 and measured else ""
+    if known is None:
+        return ""
+    if len(named) == 1 and not units.same_unit(named[0], side.unit):
+        return f"{one.answer} is in {side.unit}, asked in {named[0]}"
+    # In everyday words a weight is a mass.
+    fitting = {"", "percentage", quantities[0], "mass" if "weight" in one.ask else ""} if quantities else set()
+    if len(quantities) == 1 and known.quantity not in fitting:
+        return f"{one.answer}: {side.unit} is a unit of {known.quantity}, asked is a {quantities[0]}"
+    return ""
+
+
+def _units(text: str) -> Iterator[str]:
+    for match in re.finditer(rf"(?<=[\d)])\s?({units.PATTERN.pattern})|£", text):
+        yield match[0].strip()
+
+
+_PEOPLE = (
+    "people|pupils|children|men|women|students|teachers|passengers|customers|cars|buses|trains|houses|tickets|books|"
+    "eggs|cats|dogs|cows|sheep|trees|votes|goals|players|members|boxes|tins|bags|packets|tiles|bottles|coins"
+)
+_WHOLE = re.compile(rf"(?<![\d.,])(\d+\.\d*[1-9]\d*|\d+ ?½)\s(?:{_PEOPLE})\b")
+_COUNTED = re.compile(rf"\bhow many (?:more )?(?:{_PEOPLE})\b", re.IGNORECASE)
+_CHANCE = re.compile(
+    r"\b(?:calculate|find|what is|state|determine|work out|give|write down) the probability\b", re.IGNORECASE
+)
+_OLD = re.compile(r"\b(?:is|was|aged?)\s(\d{3,})(?:\syears\sold)?\b(?=\syears\sold|[,.])")
+
+
+def sense(case: Case) -> Iterator[Fault]:
+    """Check row 20: whole people and things, chances from 0 to 1, sizes that are positive and possible."""
+    for item, one in questions(case):
+        at = answer_at(item, one)
+        for match in _WHOLE.finditer(f"{one.ask} {one.answer}"):
+            where = at if match[0] in one.answer else f"{one.where}.ask"
+            if not re.search(r"\b(?:mean|average|per)\b", one.question):
+                yield Fault(where, match[0], "whole people and things")
+        if match := _OLD.search(one.question):
+            yield Fault(f"{one.where}.ask", f"an age of {match[1]}", "an age that people reach")
+        side = one.printed[0].sides[-1] if len(one.printed) == 1 else None
+        if side and not side.node.letters and side.node.kind != "vector" and (said := _senseless(one, side)):
+            yield Fault(at, said, "a value that can be", also=(f"{one.where}.ask",))
+
+
+def _senseless(one: Asked, side: Side) -> str:
+    try:
+        value = signed(side.value)
+    except NotReadError:
+        return ""
+    known = units.unit(side.unit)
+    size = value * float(known.factor) if known else value
+    if _CHANCE.search(one.ask) and not 0 <= value <= (100 if side.unit == "%" else 1):
+        return f"a probability of {one.answer}"
+    if _COUNTED.search(one.ask) and value % 1:
+        return f"{one.answer} is no whole number"
+    quantity = known.quantity if known else ""
+    asked_for = [*units.asked(one.ask)]
+    scalar = quantity in ("area", "volume", "mass", "density") or (quantity == "speed" and "speed" in one.ask.lower())
+    length = quantity == "length" and re.search(r"\b(?:length|distance|height|width|radius|perimeter)\b", one.ask)
+    if value < 0 and (scalar or length or (quantity == "time" and "time" in asked_for)):
+        return f"a negative {quantity} of {one.answer}"
+    if quantity == "speed" and abs(size) > 3.0e8:
+        return f"{one.answer} is faster than light"
+    return ""
+
+
+ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
+    (18, "R", "a question without a calculator works out by hand", without_calculator,
+     "Without a calculator numbers have at most three figures and the answer is exact; else more has "
+     '"calculator: yes".'),
+    (19, "R", "units fit and are given", fitting_units,
+     "The answer has the unit that the question names, or one of the quantity asked for: 24 cm² for an area, 12 m/s "
+     "for a velocity."),
+    (20, "R", "numbers make sense", sense,
+     "People and things are whole, a probability is from 0 to 1, lengths, areas, volumes and masses are positive."),
+)  # fmt: skip
