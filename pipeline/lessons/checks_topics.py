@@ -80,7 +80,9 @@ def examine(path: Path, draws: int = DRAWS) -> Examination:
             found = [*_of_template(template), *_of_draws(template, draws, made, template in topic.questions)]
         except YamlFault as fault:
             found = [(fault.line, fault.reason)]
-        made.findings += list(dict.fromkeys(found))[:MAX_TOLD]
+        # One draw is enough to tell of a fault.
+        told = {(line, reason[:30]): (line, reason) for line, reason in reversed(found)}
+        made.findings += sorted(told.values())[:MAX_TOLD]
     made.findings.sort()
     return made
 
@@ -143,13 +145,15 @@ def _reached(template: Template, codes: set[str] | frozenset[str], stop: frozens
 
 def _of_draws(template: Template, draws: int, made: Examination, question: bool) -> Iterator[Finding]:
     line, name = template.spec.line, template.id
-    template.draw(0, "check")
-    walk = template.walk(draws, "check")
+    # A walk of its own: one that another check has followed farther would be counted.
+    seed = f"check {draws}"
+    template.draw(0, seed)
+    walk = template.walk(draws, seed)
     kept = walk.place - walk.skipped.total() + walk.skipped["repeat"]
     row = TemplateReport(name, template.space.size, walk.place, kept, len(walk.found), min(draws, walk.place))
     made.rows.append(row)
     for n, instance in enumerate(walk.found):
-        yield from ((line, f"{name}: {reason}") for reason in _of_instance(instance, n))
+        yield from ((at, f"{name}: {reason}") for at, reason in _of_instance(instance, n))
         answer = re.escape(plain(instance.right[0].text))
         row.answer_in_stem += bool(re.search(rf"(?<![\d.,]){answer}(?![\d.,])", plain(instance.ask)))
     if kept < LEAST_KEPT * walk.place and row.different < draws:
@@ -158,32 +162,48 @@ def _of_draws(template: Template, draws: int, made: Examination, question: bool)
         yield line, f"{name}: only {row.different} different; a question needs {FEWEST}"
 
 
-def _of_instance(instance: Instance, n: int) -> Iterator[str]:
-    item = instance.item(["point 1"])
-    texts = [item["ask"], item["feedback"], *item["working"], *item["marks"], *item.get("more", ())]
-    if n < JUDGED:
-        yield from (f"not true: {false}" for false in _of_lines(instance, item, texts))
-    for text in (*texts, *(answer.text for answer in instance.right)):
+def _of_instance(instance: Instance, n: int) -> Iterator[Finding]:
+    spec, item = instance.template.spec, instance.item(["point 1"])
+    written = [spec["stem"], spec.get("feedback", spec["stem"]), *spec["working"], *spec["marks"]]
+    texts = [item["ask"], item["feedback"], *item["working"], *item["marks"]]
+    lines = _lines(instance, item) if n < JUDGED else None
+    for source, text in zip(written, texts, strict=True):
+        for false in statements.untrue(lines, [text]) if lines else ():
+            yield source.line, f"not true: {false}"
         if ugly := _UGLY.search(text):
-            yield f"not as written by hand ({ugly[0]!r}): {text}"
+            yield source.line, f"not as written by hand ({ugly[0]!r}): {text}"
     for answer in (*instance.right, *instance.wrong):
         if answer.value is not None:
-            yield from _of_answer(instance, answer)
+            yield from ((answer.code.line, reason) for reason in _of_answer(instance, answer))
+    yield from ((spec["working"][-1].line, reason) for reason in _of_last_line(instance))
     if n < VALIDATED:
         try:
             Item.model_validate(item)
         except ValidationError as error:
-            yield problems(error)[0]
+            yield spec.line, problems(error)[0]
 
 
-def _of_lines(instance: Instance, item: dict[str, Any], texts: list[str]) -> Iterator[str]:
-    """Yield what is not true in the formulas of a question; the values that its lines give letters count."""
+def _lines(instance: Instance, item: dict[str, Any]) -> statements.Lines:
+    """Return the lines of working with the values that they and the question give letters."""
     parts = item.get("parts", [])
     given = [item["ask"], item.get("answer", ""), *(f"{part['ask']} {part['answer']}" for part in parts)]
     rounded = any(re.search("dp|sf|nearest", answer.get("form", "")) for answer in instance.template.answers())
     known = [one for text in given for one in statements.said(text)]
     lines = [statements.said(text) for text in item["working"]]
-    return statements.untrue(statements.Lines(lines, known, rounded=rounded, parted=bool(parts)), texts)
+    return statements.Lines(lines, known, rounded=rounded, parted=bool(parts))
+
+
+def _of_last_line(instance: Instance) -> Iterator[str]:
+    numbers = [
+        prose(shown_value(value, one.spec.get("form", ""), fractions=instance.template.fractions))
+        for one in instance.right
+        if one.value is not None and "as" not in one.spec
+        for value in (one.value if isinstance(one.value, list) else [one.value])
+    ]
+    lines = instance.working if len(numbers) > 1 or len(instance.right) > 1 else instance.working[-1:]
+    for shown in numbers:
+        if plain(shown) not in plain(" ".join(lines)):
+            yield f"last line of working does not show the answer {shown}"
 
 
 def _of_answer(instance: Instance, answer: DrawnAnswer) -> Iterator[str]:
@@ -198,10 +218,6 @@ def _of_answer(instance: Instance, answer: DrawnAnswer) -> Iterator[str]:
     form = spec.get("form", "")
     if not form and not fractions and not _EXACT.search(instance.ask) and any(map(endless, values)):
         yield f"answer {answer.text} needs a form (2 dp, 3 sf, frac, exact)"
-    lines = instance.working if len(instance.right) + len(values) > 2 else instance.working[-1:]
-    for shown in (prose(shown_value(value, form, fractions=fractions)) for value in values):
-        if plain(shown) not in plain(" ".join(lines)):
-            yield f"last line of working does not show the answer {shown}: {lines[-1]}"
     if "expression" in spec:
         try:
             yield from _of_expression(answer, values, instance.template.letters)

@@ -40,7 +40,7 @@ class DrawnAnswer:
     value: Any
     #: As printed.
     text: str
-    code: str
+    code: YamlText
     #: The calculation over the stem's numbers.
     expression: str
     spec: Mapping[str, Any]
@@ -84,7 +84,7 @@ class Instance:
 
     def _answer(self, spec: Mapping[str, Any], key: str, words: str) -> DrawnAnswer:
         if words in spec:
-            return DrawnAnswer(None, self.text(spec[words]), "", "", spec)
+            return DrawnAnswer(None, self.text(spec[words]), spec[words], "", spec)
         code = spec[key]
         with self.template.blaming(code):
             value = self.value(code)
