@@ -12,7 +12,7 @@ from pipeline.publish.html import Html, clean, count, el, join, section
 from pipeline.publish.lesson_page import card_section, figures, options, working
 from pipeline.publish.page import Page, link
 from pipeline.publish.prose import blocks, inline
-from pipeline.publish.questions import COMPUTED, SENTENCES, SOLVED, Question
+from pipeline.publish.questions import COMPUTED, SENTENCES, SOLVED, ShownQuestion
 from pipeline.publish.view import CourseView, LessonView, counts
 
 #: What written answers may, must and must not say, as pages name it.
@@ -119,7 +119,7 @@ def _card(card: Mapping[str, Any], place: int, lesson: LessonView) -> Html:
     return card_section(card, lesson, f"a{place}", answers, rubric)
 
 
-def _question(question: Question) -> Html:
+def _question(question: ShownQuestion) -> Html:
     item, key = question.item, question.key
     # Data in a figure are part of the question.
     parts = [
@@ -157,7 +157,7 @@ def _list(name: str, lines: Sequence[str]) -> list[Html]:
     return [el("p", el("strong", f"{name}:")), el("ul", [el("li", inline(line)) for line in lines])]
 
 
-def _mark_table(question: Question) -> Html:
+def _mark_table(question: ShownQuestion) -> Html:
     bodies = []
     for label, marks in groupby(question.scheme, key=lambda mark: mark[0]):
         rows = [row(inline(earns), inline(why), 1, right=2) for _, earns, why in marks]
@@ -167,7 +167,7 @@ def _mark_table(question: Question) -> Html:
     return table(caption, _MARKS, bodies, foot=foot, right=2)
 
 
-def _wrong_answers(question: Question) -> Html | None:
+def _wrong_answers(question: ShownQuestion) -> Html | None:
     rows = [
         row(join([f"{option.letter}: ", inline(option.text)]), inline(option.why))
         for option in question.options

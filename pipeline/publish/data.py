@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.publish import mathml
 from pipeline.publish.drawing import figure as draw
 from pipeline.publish.html import clean
-from pipeline.publish.questions import SENTENCES, Question, divided
+from pipeline.publish.questions import SENTENCES, ShownQuestion, divided
 from pipeline.publish.view import CourseView, LessonView
 
 #: Version of the lessons in data/: of their schema, and raised with it.
@@ -155,7 +155,7 @@ def _figures(owner: Mapping[str, Any]) -> Iterator[str]:
         yield from _lines([_row(columns), "|" + " --- |" * len(columns), *map(_row, rows)] if rows else [])
 
 
-def _question(question: Question) -> Iterator[str]:
+def _question(question: ShownQuestion) -> Iterator[str]:
     yield f"**{question.number}.** {_md(question.ask)} ({question.marks})"
     yield from _figures(question.item)
     lines = [f"- {option.letter}: {_md(option.text)}" for option in question.options]

@@ -10,7 +10,7 @@ from pipeline.publish.figures import figure, squared_paper
 from pipeline.publish.html import Html, clean, count, el, join, section
 from pipeline.publish.page import INDEX, Page, link
 from pipeline.publish.prose import Plain, Terms, blocks, inline
-from pipeline.publish.questions import Option, Part, Question, divided
+from pipeline.publish.questions import ShownOption, ShownPart, ShownQuestion, divided
 from pipeline.publish.view import CALCULATOR, KINDS, CourseView, LessonView
 
 #: Outcomes named beside a lesson where it has more than one more.
@@ -189,7 +189,7 @@ _LEAST_ROOM, _MOST_ROOM = 2, 6
 _WIDE = 40
 
 
-def question(asked: Question, *, mixed: bool) -> Html:
+def question(asked: ShownQuestion, *, mixed: bool) -> Html:
     """Return the question as a list item; `mixed` where its neighbours differ in the use of the calculator."""
     body = [
         blocks(asked.ask),
@@ -203,7 +203,7 @@ def question(asked: Question, *, mixed: bool) -> Html:
     return el("li", _numbered(asked.number, body, asked.marks), id=asked.anchor, cls="q")
 
 
-def _part(part: Part) -> Html:
+def _part(part: ShownPart) -> Html:
     return el("li", _numbered(part.label, [blocks(part.ask), room(part.marks, part.ask)], part.marks))
 
 
@@ -217,12 +217,12 @@ def figures(owner: Mapping[str, Any], anchor: str) -> list[Html]:
     return [figure(data, f"{anchor}-f{place}") for place, data in enumerate(owner.get("figures") or (), 1)]
 
 
-def calculator_rule(asked: Question) -> str:
+def calculator_rule(asked: ShownQuestion) -> str:
     """Return whether the calculator is allowed, as a sentence."""
     return "Calculator allowed." if asked.calculator else "No calculator."
 
 
-def options(choices: Iterable[Option], *, marked: bool = False) -> Html:
+def options(choices: Iterable[ShownOption], *, marked: bool = False) -> Html:
     """Return options in rings; the right one is marked where `marked`."""
     rows = []
     for option in choices:
@@ -240,7 +240,7 @@ def room(number: int, stem: str) -> Html:
     return el("div", cls=f"space m{size}" if size > _LEAST_ROOM else "space")
 
 
-def _hints(asked: Question) -> Html | None:
+def _hints(asked: ShownQuestion) -> Html | None:
     hints = asked.of("hint")
     if not hints or asked.card["kind"] in _WITHOUT_HINTS:
         return None

@@ -57,7 +57,7 @@ def _number(text: str) -> tuple[Fraction, str] | None:
     return -value if found["sign"] else value, (found["pounds"] or found["pounds_after"]) + found["unit"].strip()
 
 
-class Option(NamedTuple):
+class ShownOption(NamedTuple):
     """One choice at its place."""
 
     letter: str
@@ -66,7 +66,7 @@ class Option(NamedTuple):
     right: bool
 
 
-class Part(NamedTuple):
+class ShownPart(NamedTuple):
     """(a), (b), … of a question."""
 
     label: str
@@ -76,7 +76,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Question:
+class ShownQuestion:
     """One item with its number on the page."""
 
     number: int
@@ -113,25 +113,25 @@ class Question:
         return str((self.checks.get("blind") or {}).get(self.address, ""))
 
     @cached_property
-    def options(self) -> list[Option]:
+    def options(self) -> list[ShownOption]:
         """Return the choices in their order."""
         made = self.item.get("options") or ()
         order = places([option["text"] for option in made])
         return [
-            Option(letter(place), made[index]["text"], made[index]["why"], index == 0)
+            ShownOption(letter(place), made[index]["text"], made[index]["why"], index == 0)
             for place, index in enumerate(order)
         ]
 
     @property
-    def key(self) -> Option | None:
+    def key(self) -> ShownOption | None:
         """Return the right choice."""
         return next((option for option in self.options if option.right), None)
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ShownPart]:
         """Return (a), (b), … with the marks that the mark scheme gives each."""
         marks = [label for label, _, _ in self.scheme]
-        return [Part(name, part["ask"], part["answer"], marks.count(name)) for name, part in self._labelled()]
+        return [ShownPart(name, part["ask"], part["answer"], marks.count(name)) for name, part in self._labelled()]
 
     def _labelled(self) -> list[tuple[str, Mapping[str, Any]]]:
         return [(f"({letter(place).lower()})", part) for place, part in enumerate(self.item.get("parts") or ())]

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.publish.base import Bundle
 from pipeline.publish.html import clean, slug
-from pipeline.publish.questions import Question
+from pipeline.publish.questions import ShownQuestion
 
 #: Kind of lesson, as pages say it.
 TYPES = {
@@ -96,7 +96,7 @@ class LessonView:
         return list(self.lesson.get("cards", ()))
 
     @cached_property
-    def questions(self) -> list[Question]:
+    def questions(self) -> list[ShownQuestion]:
         """Return all questions, numbered through the lesson."""
         rows = [
             (f"c{place}.q{number}", item, card)
@@ -104,7 +104,7 @@ class LessonView:
             for number, item in enumerate(card.get("items") or (), 1)
         ]
         return [
-            Question(number, address, item, card, self.checks, self._calculator(item, card))
+            ShownQuestion(number, address, item, card, self.checks, self._calculator(item, card))
             for number, (address, item, card) in enumerate(rows, 1)
         ]
 
@@ -116,7 +116,7 @@ class LessonView:
         paper = self.components.get(card.get("component", ""), {})
         return bool(paper.get("calculator", self.entry.get("calculator") == "calc"))
 
-    def questions_of(self, card: Mapping[str, Any]) -> list[Question]:
+    def questions_of(self, card: Mapping[str, Any]) -> list[ShownQuestion]:
         """Return the questions of one of its cards."""
         return [question for question in self.questions if question.card is card]
 
