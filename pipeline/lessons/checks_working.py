@@ -6,6 +6,7 @@ nothing is concluded from what lies between.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -91,7 +92,8 @@ class Solution:
             [line.statements for line in self.read],
             [one for one in [*given, *answers] if one.relations],
             frozenset(own),
-            course_formulas(case.course),
+            [*course_formulas(case.course), *(one for one in given if one.relations == ("=",))],
+            inequality=next((one for one in given[:1] if set(one.relations) & {"<", ">", "<=", ">="}), None),
             rounded=any(question.rounding for question in questions),
             parted=len(questions) > 1,
         )
@@ -206,12 +208,16 @@ def _same(side: Any, wanted: Any) -> bool:
         return False
 
 
-def course_formulas(course: Mapping[str, Any]) -> list[Statement]:
+def course_formulas(course: Mapping[str, Any]) -> Sequence[Statement]:
     """Return the relationships that a catalogue names in its points: "v=u+at, s=ut+1/2at^2, …"."""
-    found = []
     points = [p for g in course.get("groups", ()) for o in g.get("outcomes", ()) for p in o.get("points", ())]
-    for point in points:
-        text = point["text"] if isinstance(point, Mapping) else str(point)
+    return _formulas_in(tuple(point["text"] if isinstance(point, Mapping) else str(point) for point in points))
+
+
+@functools.lru_cache(16)
+def _formulas_in(texts: tuple[str, ...]) -> Sequence[Statement]:
+    found = []
+    for text in texts:
         for piece in re.findall(r"[A-Za-z]\S*?(?:\s?=\s?)[^,;]+", text):
             one = _first_formula(piece.split())
             if one and len(names_of(one)) >= 3 and not names_of(one) & {"x", "y"} and len(one.sides) == 2:
@@ -459,7 +465,9 @@ def _whole_root(value: Fraction, index: int) -> Fraction:
 
 def _sums(sentence: str) -> Iterator[str]:
     for pattern, rule in _SUMS:
-        for match in re.finditer(rf"(?:^|[,;:(…]\s*|\b(?:and|so|that|because|then|as|since)\s){pattern}", sentence):
+        for match in re.finditer(
+            rf"(?:^|[,;:(…]\s*|\b(?:and|[Ss]o|that|[Bb]ecause|[Tt]hen|as|since|[Hh]ere)\s){pattern}", sentence
+        ):
             a, b, c = (Fraction((match[name] or "0").replace(",", "").rstrip(".")) for name in "abc")
             if b and abs(rule(a, b) - c) > Fraction(1, 2) / 10 ** len(match["c"].partition(".")[2]) * (
                 rule(a, b) % 1 != 0

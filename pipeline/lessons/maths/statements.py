@@ -6,6 +6,7 @@ about the task's own letters (then it must be an identity), or a catalogue's for
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice, product
 from math import prod
 
-from sympy import ImmutableMatrix, Integer, Rational, Symbol
+from sympy import ImmutableMatrix, Integer, Rational, Symbol, solve
 
 from pipeline.lessons.maths import notation, units
 from pipeline.lessons.maths.notation import Side, Statement
@@ -168,6 +169,8 @@ class Lines:
     formulas: Sequence[Statement] = ()
     #: The question asks for a rounded answer: values of letters may be rounded.
     rounded: bool = False
+    #: The inequality to be solved: all in its letter have its solutions.
+    inequality: Statement | None = None
     #: Several questions share these lines: a letter may have a value in each.
     parted: bool = False
     _known: dict[str, list[Known]] = field(default_factory=dict)
@@ -202,8 +205,19 @@ class Lines:
 
     def verdicts(self, statement: Statement) -> list[Verdict]:
         """Return what is known of each relation of a statement."""
+        if self.inequality and set(statement.relations) & set(_ORDERS) and len(names_of(self.inequality)) == 1:
+            (name,) = names_of(self.inequality)
+            if names_of(statement) == {name}:
+                return [self._inequality(statement, self.inequality, name)]
         pairs = zip(statement.sides, statement.relations, statement.sides[1:], strict=False)
         return [self._verdict(left, sign, right) for left, sign, right in pairs]
+
+    def _inequality(self, statement: Statement, wanted: Statement, name: str) -> Verdict:
+        try:
+            wrong = same_solutions([statement], wanted, name)
+        except NotReadError:
+            return Verdict(None)
+        return Verdict(not wrong, f"a line in {name} has other solutions than the question" if wrong else "")
 
     def _verdict(self, left: Side, sign: str, right: Side) -> Verdict:
         try:
@@ -349,17 +363,20 @@ def _cent(left: Side, right: Side) -> Value | None:
     return (value - line.coeff(cent, 0)) / rate if rate.is_Rational and rate != 0 else None
 
 
+@functools.lru_cache(512)
+def _solved(gap: Value, letter: str) -> list[Value]:
+    try:
+        return [value for value in solve(gap, Symbol(letter)) if value.is_real is not False][-1:]
+    except NotImplementedError:
+        return []
+
+
 def follows(left: Side, right: Side, formula: Statement) -> bool:
     """Say whether an equation in letters holds wherever a formula holds."""
-    from sympy import solve
-
     gap = formula.sides[0].node.value - formula.sides[-1].node.value
     names = sorted(names_of(formula))
     letter = min(names, key=lambda name: (gap.diff(Symbol(name), 2) != 0, name))
-    try:
-        found = [value for value in solve(gap, Symbol(letter)) if value.is_real is not False][-1:]
-    except NotImplementedError:
-        return True
+    found = _solved(gap, letter)
     tried = 0
     for shift in range(len(_SAMPLES)):
         at = {name: Integer(_SAMPLES[(place * 3 + shift) % 10]) for place, name in enumerate(names) if name != letter}

@@ -1,0 +1,145 @@
+"""Printed mathematics is compared: what is right passes, each kind of fault is found where it stands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.lessons import checks_answers, checks_quantities, checks_working
+from pipeline.lessons.catalogue import Catalogue
+from pipeline.lessons.earlier import converted
+from pipeline.lessons.findings import Case
+from pipeline.lessons.lesson import Lesson
+from tests.checking import Json, course, scheme_of
+from tests.small_lesson import fresh
+
+PHYSICS = Catalogue().course("physics", "higher").to_json()
+ENTRY = {**scheme_of(course(), 1)[0], "calculator": "calc"}
+ROWS = (*checks_answers.ROWS, *checks_working.ROWS, *checks_quantities.ROWS)
+GOOD = sorted(Path("../shared/lessons").glob("GOOD_*.json"))
+
+
+def question(ask: str, answer: str, *lines: str, expression: str = "", **more: Any) -> Json:
+    made = {
+        "tests": ["point 1"], "working": [f"Work it out.\n{line}" for line in lines], "feedback": "It was worked out.",
+        "marks": ["gives the answer"], "ask": ask, "answer": answer, "expression": expression, **more,
+    }  # fmt: skip
+    return {key: value for key, value in made.items() if value}
+
+
+def case_of(item: Json, **entry: Any) -> Case:
+    lesson = fresh()
+    lesson["cards"][7]["items"][0] = item
+    return Case(Lesson.model_validate(lesson), {**ENTRY, **entry}, course())
+
+
+def found(case: Case) -> list[tuple[int, str]]:
+    return [
+        (number, fault.where.removeprefix("c8.q1."))
+        for number, severity, _, check, _ in ROWS
+        for fault in check(case)
+        if (fault.severity or severity) != "W"
+    ]
+
+
+AREA = "Find the area of a rectangle of 6 cm by 4 cm."
+EGG = "Four eggs are 0.15388 cm wide together. Find the width of one in cm, to two significant figures."
+SOLVE = r"Solve \(x^2-5x+6=0\)."
+OPTIONS = [
+    {"text": "£75", "why": "It is right."},
+    {"text": "£72", "why": "You added 20 %.", "method": "60*1.2"},
+    {"text": "£48", "why": "You took 20 % off.", "method": "60*0.8"},
+]
+COAT = "A coat costs £60 after 20 % was taken off. What was its price before?"
+# One line a question.
+# ruff: noqa: E501
+RIGHT: list[Json] = [
+    question(AREA, "24 cm²", r"\(6\times 4=24\) cm²", expression="6*4"),
+    question(EGG, "0.038 cm", r"\(0.15388\div 4=0.03847\)", r"\(0.03847\approx 0.038\)", expression="0.15388/4"),
+    question(SOLVE, "x = 2 or x = 3", r"\((x-2)(x-3)=0\)", "x = 2 or x = 3"),
+    question(r"Make \(t\) the subject of \(v=u+at\).", r"\(t=\frac{v-u}{a}\)", r"\(v-u=at\)", r"\(t=\frac{v-u}{a}\)"),
+    question(r"Solve \(3x+1>10\).", "x > 3", r"\(3x>9\)", r"\(x>3\)"),
+    question(r"Find the vector from \((1, 4)\) to \((6, 2)\).", "(5, −2)", r"\((6-1,2-4)=(5,-2)\)", expression="(6-1, 2-4)"),
+    question("The readings are 3, 5 and 10. Find their mean.", "6", r"\(\frac{3+5+10}{3}=6\)", expression="mean(3, 5, 10)"),
+    question(COAT, "", r"\(60\div 0.8=75\)", expression="60/0.8", options=OPTIONS),
+    question(r"Work out \(6x+6\) when \(x=-3\).", "−12", r"\(6\times(-3)+6=-12\)"),
+    question("How many pupils are two thirds of 36 pupils?", "24 pupils", r"\(\frac{2}{3}\times 36=24\)", expression="2/3*36"),
+]  # fmt: skip
+WRONG: list[tuple[int, str, Json]] = [
+    (5, "answer", question(AREA, "26 cm²", r"\(6\times 4=24\) cm²", expression="6*4")),
+    (5, "answer", question(EGG, "0.039 cm", r"\(0.15388\div 4=0.03847\)", expression="0.15388/4")),
+    (5, "answer", question(SOLVE, "x = 2", r"\((x-2)(x-3)=0\)", "x = 2 or x = 3")),
+    (5, "expression", question(AREA, "24 cm²", r"\(6\times 4=24\) cm²", expression="6 x 4")),
+    (5, "answer", question(r"Solve \(3x+1>10\).", "x < 3", r"\(3x>9\)", r"\(x>3\)")),
+    (6, "expression", question(AREA, "28 cm²", r"\(7\times 4=28\) cm²", expression="8*3.5")),
+    (8, "options.2.text", question(COAT, "", r"\(60\div 0.8=75\)", expression="60/0.8",
+                                   options=[OPTIONS[0], {"text": "£75.00", "why": "The same."}, OPTIONS[2]])),
+    (9, "options.2.method", question(COAT, "", r"\(60\div 0.8=75\)", expression="60/0.8",
+                                     options=[OPTIONS[0], {**OPTIONS[1], "text": "£73"}, OPTIONS[2]])),
+    (9, "wrong.1.method", question(AREA, "24 cm²", r"\(6\times 4=24\)", expression="6*4",
+                                   wrong=[{"method": "4*6", "error": "multiplied the other way round"}])),
+    (14, "working.1", question(AREA, "24 cm²", r"\(6\times 4=25\)", r"\(6\times 4=24\) cm²", expression="6*4")),
+    (14, "working.1", question(SOLVE, "x = 2 or x = 3", r"\((x-2)(x-4)=0\)", "x = 2 or x = 3")),
+    (14, "working.1", question(AREA, "24 cm²", r"\(12+12=24\)", expression="6*4", working=["So 6 times 4 is 26.\n\\(6\\times 4=24\\)"])),
+    (14, "working.1", question(EGG, "0.038 cm", r"\(0.15388\div 2=0.07694\)", expression="0.15388/4")),
+    (14, "marks.1", question(AREA, "24 cm²", r"\(6\times 4=24\)", expression="6*4", marks=["multiplies\n\\(6\\times 5\\)"])),
+    (14, "feedback", question(AREA, "24 cm²", r"\(6\times 4=24\)", expression="6*4", feedback="Half of 24 is 13, so it is not that.")),
+    (15, "answer", question(EGG, "0.0385 cm", r"\(0.15388\div 4=0.03847\)", expression="0.15388/4")),
+    (15, "answer", question(r"Write \(\sqrt{80}\) in its simplest form.", r"\(2\sqrt{20}\)", r"\(\sqrt{80}=2\sqrt{20}\)")),
+    (19, "answer", question(AREA, "24 cm", r"\(6\times 4=24\)", expression="6*4")),
+    (19, "answer", question("A car goes 60 m in 4 s. Find its speed in m/s.", "15 m", r"\(60\div 4=15\)", expression="60/4")),
+    (20, "answer", question("5 pupils share 24 cards. How many tickets are 24 tickets for 5?", "4.8 tickets",
+                            r"\(24\div 5=4.8\)", expression="24/5")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("item", RIGHT, ids=lambda item: str(item["ask"][:40]))
+def test_right_questions_raise_no_alarm_and_are_computed(item: Json) -> None:
+    case = case_of(item)
+    assert found(case) == []
+    assert checks_answers.summary(case)["by"]["c8.q1"] == "computed"
+
+
+@pytest.mark.parametrize(("row", "where", "item"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_fault_is_found_where_it_stands(row: int, where: str, item: Json) -> None:
+    told = found(case_of(item))
+    assert (row, where) in told or (row == 15 and (5, where) in told)
+
+
+def test_words_are_compared_by_nobody() -> None:
+    case = case_of(
+        question(
+            "Explain why 2 is the only even prime.", "Every other even number has 2 as a factor.", "\\(4=2\\times 2\\)"
+        )
+    )
+    assert found(case) == []
+    assert checks_answers.summary(case)["by"]["c8.q1"] == "nobody"
+
+
+def test_what_needs_a_calculator_is_not_asked_without_one() -> None:
+    item = question(
+        r"Find \(\sin 40^\circ\) to 2 decimal places.", "0.64", r"\(\sin 40^\circ\approx 0.64\)", expression="sin(40)"
+    )
+    assert (18, "ask") in found(case_of(item, calculator="non_calc"))
+    assert found(case_of(item)) == []
+
+
+def test_wrong_methods_print_like_the_answer() -> None:
+    wrong = [{"method": "6+4", "error": "added the sides"}, {"method": "6*4/7", "error": "divided by 7"}]
+    item = question(AREA, "24.0 cm²", r"\(6\times 4=24\)", expression="6*4", wrong=wrong)
+    printed = checks_answers.summary(case_of(item))["wrong"]
+    assert (printed["c8.q1.wrong.1"], printed["c8.q1.wrong.2"]) == ("10 cm²", "3.4 cm²")
+
+
+@pytest.mark.skipif(not GOOD, reason="the good lessons are not here")
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+def test_good_lessons_raise_no_alarm(path: Path) -> None:
+    old = json.loads(path.read_text(encoding="utf-8"))
+    data = PHYSICS if "physics" in path.stem else course()
+    case = Case(Lesson.model_validate(converted(old)), {**ENTRY, "calculator": old["calculator"]}, data)
+    assert found(case) == []
+    by = checks_answers.summary(case)["by"]
+    assert sum(how == "computed" for how in by.values()) >= 0.7 * len(by)
