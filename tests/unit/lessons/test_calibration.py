@@ -54,7 +54,10 @@ def spoilt(fault: Mapping[str, Any]) -> Json:
     put(lesson, fault["at"], value)
     for where, text in fault.get("also", {}).items():
         put(lesson, where, text)
-    return lesson
+    kept: Json = json.loads(
+        json.dumps(lesson), object_hook=lambda part: {k: v for k, v in part.items() if v is not None}
+    )
+    return kept
 
 
 class Loop:
