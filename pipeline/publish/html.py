@@ -9,7 +9,7 @@ from html import escape
 
 from pipeline.records.redaction import visible
 
-_VOID = frozenset({"br", "col", "hr", "link", "meta"})
+_VOID = frozenset({"br", "col", "hr", "link", "meta", "wbr"})
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9:.-]*\Z")
 #: Characters that neither HTML nor UTF-8 can carry: controls, lone surrogates, non-characters.
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")

@@ -27,6 +27,12 @@ _DASH = re.compile(r"(?<=[A-Za-z]{2}) - (?=[A-Za-z]{2})")
 #: A power in plain words, as course files have it: x^2, (a^m)^n, a^(m/n). Its base is right before it.
 _POWER = re.compile(r"(?<=[A-Za-z0-9)])\^(?:([-−]?\d{1,3}|[a-z](?![a-z]))|\(([^()^]{1,12})\))")
 
+#: A formula in a sentence whose TeX is longer may be broken.
+_BREAKABLE = 20
+_TOKEN = re.compile(r"\\(?:[A-Za-z]+|.)|.", re.DOTALL)
+_OPENING, _CLOSING = frozenset(["{", "(", "[", r"\begin", r"\left"]), frozenset(["}", ")", "]", r"\end", r"\right"])
+_EQUALS = frozenset(["=", r"\approx", r"\Rightarrow"])
+
 Plain = Callable[[str], Html]
 
 
@@ -49,9 +55,21 @@ def _piece(kind: str, content: str, plain: Plain) -> Html:
     if kind == "text":
         return plain(content)
     try:
-        return mathml.parse(content)
+        # A narrow page breaks a long formula before its equals signs.
+        return join(map(mathml.parse, _divided(content)), el("wbr"))
     except ValueError:
         return el("code", content)
+
+
+def _divided(tex: str) -> list[str]:
+    """Return the pieces of a long formula that begin with an equals sign outside all brackets."""
+    out, depth = [""], 0
+    for token in _TOKEN.findall(tex) if len(tex) > _BREAKABLE else [tex]:
+        depth += (token in _OPENING) - (token in _CLOSING)
+        if not depth and token in _EQUALS and out[-1].strip():
+            out.append("")
+        out[-1] += token
+    return out
 
 
 def blocks(value: object, plain: Plain = words) -> Html:

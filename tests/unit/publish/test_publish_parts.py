@@ -64,6 +64,17 @@ def test_blocks_and_formulas_that_cannot_be_set_are_text_and_long_ones_scroll() 
     assert "tabindex" not in formula("a = b")
 
 
+def test_long_formula_in_a_sentence_may_be_broken_before_its_equals_signs() -> None:
+    made = inline(r"so \(4(2x - 3) - 2(x - 4) = 8x - 12 - 2x + 8 = 6x - 4\) holds")
+    assert [piece.count("<math") for piece in made.split("<wbr>")] == [1, 1, 1]
+    whole = (
+        r"x = 2",
+        r"\left(\frac{a = b + c + d}{2 + 3 + 4}\right)",
+        r"\begin{pmatrix} a = 1 \\ b = 2 + 3 + 4 \end{pmatrix}",
+    )
+    assert all("<wbr>" not in inline(rf"\({formula}\)") for formula in whole)
+
+
 def test_terms_link_only_the_first_use_of_whole_words() -> None:
     link = Terms([("surd", "w1"), ("root", "w2")])
     made = link("Absurd surds, a surd and a Root")
