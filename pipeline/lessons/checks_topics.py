@@ -11,12 +11,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pipeline.errors import BankError
+from pipeline.errors import BankError, CatalogueError
+from pipeline.lessons import checks
 from pipeline.lessons.bank.instance import DrawnAnswer, Instance
 from pipeline.lessons.bank.template import Template
 from pipeline.lessons.bank.topic import Topic, read_topic
+from pipeline.lessons.catalogue import Catalogue
+from pipeline.lessons.course import Course
 from pipeline.lessons.fields import count_words, problems
-from pipeline.lessons.lesson import Item
+from pipeline.lessons.findings import Case
+from pipeline.lessons.lesson import Item, Lesson, QuestionCard
 from pipeline.lessons.maths import notation, statements
 from pipeline.lessons.maths.display import endless, plain, prose, shown_value
 from pipeline.lessons.maths.evaluation import EvaluationError, Relation, evaluate, names_in, relations_in, same
@@ -25,6 +29,8 @@ from pipeline.lessons.yaml_text import YamlFault
 
 #: Draws of each question; those of them whose lines are read back, and that are held against the schema of lessons.
 DRAWS, JUDGED, VALIDATED = 200, 50, 5
+#: Draws that the checks of lessons see, and which of those checks look at one question.
+CHECKED, OF_ITEMS = 3, frozenset({5, 6, 8, 9, 12, 14, 15, 16, 17, 18, 19, 20, 30, 31, 34, 35})
 #: Findings of one question that are told; fewest different ones of a question; least share of places that fit.
 MAX_TOLD, FEWEST, LEAST_KEPT = 3, 8, 0.15
 #: Part of a form -> words of which the stem must say one.
@@ -75,16 +81,46 @@ def examine(path: Path, draws: int = DRAWS) -> Examination:
             made.findings.append((int(line) if line.isdigit() else 1, reason or told))
         return made
     made.findings += _of_topic(topic)
+    course = _course(topic, made)
     for template in topic.templates():
         try:
             found = [*_of_template(template), *_of_draws(template, draws, made, template in topic.questions)]
+            if not found and course and template not in topic.examples:
+                found = list(_as_lesson(template, course))
         except YamlFault as fault:
             found = [(fault.line, fault.reason)]
         # One draw is enough to tell of a fault.
-        told = {(line, reason[:30]): (line, reason) for line, reason in reversed(found)}
-        made.findings += sorted(told.values())[:MAX_TOLD]
+        once = {(line, re.sub(r"\d", "", reason)[:30]): (line, reason) for line, reason in reversed(found)}
+        made.findings += sorted(once.values())[:MAX_TOLD]
     made.findings.sort()
     return made
+
+
+def _course(topic: Topic, made: Examination) -> Course | None:
+    with suppress(CatalogueError):
+        course = Catalogue().course(*topic.course.split("/"))
+        if topic.outcome not in [one.id for one in (*course.outcomes(), *course.outcomes(cross_cutting=True))]:
+            made.warnings.append((topic.root["teaches"].line, f"{topic.outcome} is no outcome of {topic.course}"))
+        return course
+    return None
+
+
+def _as_lesson(template: Template, course: Course) -> Iterator[Finding]:
+    """Yield what the checks of lessons find in a few draws of a question."""
+    with suppress(ValidationError):
+        drawn = [template.draw(n, "lesson").item(["point 1"]) for n in range(CHECKED)]
+        items = [Item.model_validate(item) for item in drawn]
+        card = QuestionCard.model_construct(kind="assessment", title=template.id, minutes=5, items=items)
+        empty: dict[str, Any] = {name: [] for name in Lesson.model_fields if name not in ("title", "outcome", "labels")}
+        lesson = Lesson.model_construct(**{**empty, "title": template.id, "outcome": "I can", "cards": [card]})
+        case = Case(
+            lesson, {"points": [], "calculator": "calc" if template.calculator else "non_calc"}, course.to_json()
+        )
+        for row in checks.ROWS:
+            for fault in row.check(case) if row.check and row.number in OF_ITEMS else ():
+                if (fault.severity or row.severity) != "W":
+                    where = fault.where.partition(".")[2].partition(".")[2] or "question"
+                    yield template.spec.line, f"{template.id}: {where}: {fault.found}; wanted {fault.wanted}"
 
 
 def _of_topic(topic: Topic) -> Iterator[Finding]:
