@@ -15,7 +15,7 @@ from typing import Any
 from pipeline.lessons import checks_working
 from pipeline.lessons.asked import Asked, asked, calculated, printed_like
 from pipeline.lessons.findings import Case, Check, Fault, Severity
-from pipeline.lessons.lesson import Item
+from pipeline.lessons.lesson import ExplainerCard, Item
 from pipeline.lessons.maths import forms
 from pipeline.lessons.maths.evaluation import EvaluationError, relations_in
 from pipeline.lessons.maths.notation import NotReadError, read, statement
@@ -150,8 +150,16 @@ def _given(item: Item, one: Asked) -> set[Fraction]:
     return found | {Fraction(_WORDS[word]) for word in words if word in _WORDS}
 
 
+def _taught(case: Case) -> set[Fraction]:
+    """Return the numbers that a lesson teaches: 8 bits of a byte, the places of a binary number."""
+    lesson = case.lesson
+    texts = [card.text for card in lesson.cards if isinstance(card, ExplainerCard)]
+    return {number for text in [*texts, *lesson.key_points, *lesson.keywords] for number in numbers_in(text)}
+
+
 def belongs(case: Case) -> Iterator[Fault]:
     """Check row 6: the numbers of a calculation stand in the question, and those of the question are used."""
+    taught = _taught(case)
     for item, one in questions(case):
         given = _given(item, one)
         if one.expression and not _in_letters(one):
@@ -161,7 +169,8 @@ def belongs(case: Case) -> Iterator[Fault]:
             near |= {made for a, b in permutations(given, 2) for made in _made(a, b)} | {
                 n * k for n in given for k in _TENS
             }
-            strangers = [n for n in used if n not in given | near | _ALLOWED and not re.fullmatch("10*", str(n))]
+            free = given | near | taught | _ALLOWED
+            strangers = [n for n in used if n not in free and not re.fullmatch("10*", str(n))]
             if len(used) == 1 and not re.search(r"[-+*/^(]", one.expression) and used[0] not in given:
                 strangers = used
             if strangers and not (one.formulas and _agrees(replace(one, expression=""))):
@@ -387,8 +396,9 @@ ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
      "expression every product has its sign: 2*x, 3*(x + 1), sqrt(2), x^(3/2), sin(40), mean(3, 5, 8), (3, -2); "
      "part_a is the result of part (a)."),
     (6, "R", "a calculation belongs to its question", belongs,
-     "Every number of expression stands in the question, its figure or an earlier part; free are numbers such as 2, "
-     "60, 100, 180, 360, 1000, and 1.05 or 0.85 for 5 % or 15 %. It is the whole calculation, not its result."),
+     "Every number of expression stands in the question, its figure or an earlier part, or is taught in an explainer "
+     "(8 bits of a byte); free are numbers such as 2, 60, 100, 180, 360, 1000, and 1.05 or 0.85 for 5 % or 15 %. It is "
+     "the whole calculation, not its result."),
     (8, "B", "a multiple-choice question has exactly one right option", one_right,
      "No other option equals the right one or another option in value."),
     (9, "R", "a wrong answer comes from its method", methods,

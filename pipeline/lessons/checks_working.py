@@ -229,6 +229,8 @@ def _first_formula(words: Sequence[str]) -> Statement | None:
     """Return what the longest run of words from the first says as a formula."""
     for count in range(len(words), 0, -1):
         plain = re.sub(r"(?<![\^\d/])([A-Za-z])(\d)", r"\1_\2", " ".join(words[:count]))
+        # n = m/GFM: what stands together below the line is one denominator.
+        plain = re.sub(r"/([A-Z]{2,})\b", r"/(\1)", plain)
         try:
             return statement(re.sub(r"\b(theta|lambda)", r"\\\1 ", plain))
         except NotReadError:

@@ -96,13 +96,6 @@ class _Printable:
 
 #: Text that a person reads; may hold maths.
 Text = Annotated[str, _Printable()]
-#: Text in the evaluator's notation: numbers, names, + - * / ^ ( ), sqrt, sin, cos, tan (degrees), pi;
-#: = where an equation is asked.
-Expression = Annotated[str, _Printable(), Field(max_length=300)]
-#: A label such as q3, card_02, m1.
-Id = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,23}$")]
-#: As Id, or "" for none.
-IdOrNone = Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]{0,23})?$")]
 #: An id of the catalogue.
 Ref = Annotated[str, Field(min_length=1, max_length=60)]
 
