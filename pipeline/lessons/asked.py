@@ -6,6 +6,7 @@ Nothing is concluded from what is not read: such an answer is "not compared", ne
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -113,6 +114,10 @@ class Asked:
 
     def outcome(self) -> Outcome:
         """Return what comes of comparing the printed answer."""
+        return self._outcome
+
+    @cached_property
+    def _outcome(self) -> Outcome:
         if not self.printed:
             return Outcome(False)
         try:
@@ -248,8 +253,21 @@ def same_for_all(node: Node, value: Any) -> bool:
     return True
 
 
-def asked(where: str, item: Item) -> Iterator[Asked]:
-    """Yield what a question asks: itself, with its answer or right option, or each of its parts."""
+#: Questions read last, each with its item: several checks ask for the same.
+_LAST: OrderedDict[tuple[str, int], tuple[Item, list[Asked]]] = OrderedDict()
+
+
+def asked(where: str, item: Item) -> list[Asked]:
+    """Return what a question asks: itself, with its answer or right option, or each of its parts."""
+    known = _LAST.get((where, id(item)))
+    if known is None or known[0] is not item:
+        known = _LAST[where, id(item)] = (item, list(_asked(where, item)))
+        if len(_LAST) > 256:
+            _LAST.popitem(last=False)
+    return known[1]
+
+
+def _asked(where: str, item: Item) -> Iterator[Asked]:
     names: dict[str, Any] = {}
     if not item.parts:
         answer = item.options[0].text if item.options else item.answer or ""

@@ -287,7 +287,7 @@ def _same_print(one: Asked, other: Asked) -> bool:
 def methods(case: Case) -> Iterator[Fault]:
     """Check row 9: a wrong method gives the option beside it, and never the right answer."""
     for where, item in case.lesson.items():
-        first = next(iter(asked(where, item)))
+        first = asked(where, item)[0]
         for place, option in enumerate(item.options or (), 1):
             if option.method and place > 1:
                 at = f"{where}.options.{place}.method"
@@ -359,7 +359,7 @@ def summary(case: Case) -> dict[str, Any]:
     for where, item in case.lesson.items():
         by[where] = _verified(case, where, item)
         for place, method in enumerate(item.wrong or (), 1):
-            first = next(iter(asked(where, item)))
+            first = asked(where, item)[0]
             tried = replace(first, expression=method.method)
             if item.parts or (_agrees(tried) and _form_only(tried)):
                 continue

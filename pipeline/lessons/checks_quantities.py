@@ -54,7 +54,8 @@ def _calculator(case: Case, where: str, item: Item) -> bool:
     card = case.lesson.cards[int(where[1:].partition(".")[0]) - 1]
     if isinstance(card, QuestionCard) and card.component:
         parts = (case.course.get("assessment") or {}).get("components", ())
-        return any(part.get("id") == card.component and part.get("calculator") is not False for part in parts)
+        own = [part.get("calculator") for part in parts if part.get("id") == card.component]
+        return not own or own[0] is not False
     return case.entry.get("calculator") == "calc"
 
 
@@ -74,8 +75,6 @@ def fitting_units(case: Case) -> Iterator[Fault]:
         if len(one.printed) != 1 or (one.printed[0].sides[-1].node.letters and not one.expression):
             continue
         side = one.printed[0].sides[-1]
-        if not side.unit and _IN.search(one.ask):
-            continue
         if said := _unit_fault(one, side):
             yield Fault(
                 answer_at(item, one),
@@ -92,6 +91,8 @@ def _unit_fault(one: Asked, side: Side) -> str:
     if not side.unit:
         if side.node.kind == "vector" or re.search(r"\b(?:calculation|expression|formula|equation)\b", one.ask):
             return ""
+        if len(named) == 1 and not side.node.letters:
+            return f"{one.answer} has no unit, asked in {named[0]}"
         measured = any(found and found.quantity for found in map(units.unit, _units(one.question)))
         return f"{one.answer} has no unit for a {quantities[0]}" if len(quantities) == 1 and measured else ""
     if known is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
@@ -238,9 +239,18 @@ def _first_formula(words: Sequence[str]) -> Statement | None:
     return None
 
 
+#: Solutions read last, each with its question: the checks and the summary ask for the same.
+_LAST: OrderedDict[tuple[str, int], tuple[Item, Solution]] = OrderedDict()
+
+
 def item_solution(case: Case, where: str, item: Item) -> Solution:
     """Return the working of a question."""
-    return Solution(case, [*asked(where, item)], item.working, item.ask)
+    known = _LAST.get((where, id(item)))
+    if known is None or known[0] is not item:
+        known = _LAST[where, id(item)] = (item, Solution(case, asked(where, item), item.working, item.ask))
+        if len(_LAST) > 64:
+            _LAST.popitem(last=False)
+    return known[1]
 
 
 def example_solution(case: Case, where: str, example: WorkedExample) -> Solution:

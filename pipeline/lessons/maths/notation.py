@@ -7,6 +7,7 @@ statements: sides joined by relations. In a formula a letter is a letter; outsid
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ def statement(text: str) -> Statement:
     Raises:
         NotReadError: It is none that is understood here.
     """
-    found = _statements(pieces(text, inside=True))
+    found = _formula(text)
     if len(found) != 1:
         raise NotReadError("more than one statement")
     return found[0]
@@ -100,6 +101,16 @@ def read(text: str, nouns: Set[str] = frozenset()) -> list[Statement]:
     Raises:
         NotReadError: It holds words or something else that is not understood.
     """
+    return list(_read(text, frozenset(nouns)))
+
+
+@functools.lru_cache(4096)
+def _formula(text: str) -> tuple[Statement, ...]:
+    return tuple(_statements(pieces(text, inside=True)))
+
+
+@functools.lru_cache(4096)
+def _read(text: str, nouns: frozenset[str]) -> tuple[Statement, ...]:
     tokens: list[Token] = []
     end = 0
     text = text.strip()
@@ -109,7 +120,7 @@ def read(text: str, nouns: Set[str] = frozenset()) -> list[Statement]:
         tokens += pieces(match[1] or match[2] or "", inside=True)
         end = match.end()
     tokens += pieces(text[end:], inside=False, after=bool(end), nouns=nouns)
-    return _statements(tokens)
+    return tuple(_statements(tokens))
 
 
 def _statements(tokens: list[Token]) -> list[Statement]:

@@ -175,6 +175,7 @@ class Lines:
     parted: bool = False
     _known: dict[str, list[Known]] = field(default_factory=dict)
     _cents: list[Value] = field(default_factory=list)
+    _told: dict[Statement, list[Verdict]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for statement in [*self.given, *(statement for line in self.lines for statement in line)]:
@@ -205,6 +206,11 @@ class Lines:
 
     def verdicts(self, statement: Statement) -> list[Verdict]:
         """Return what is known of each relation of a statement."""
+        if statement not in self._told:
+            self._told[statement] = self._verdicts(statement)
+        return self._told[statement]
+
+    def _verdicts(self, statement: Statement) -> list[Verdict]:
         if self.inequality and set(statement.relations) & set(_ORDERS) and len(names_of(self.inequality)) == 1:
             (name,) = names_of(self.inequality)
             if names_of(statement) == {name}:
@@ -371,6 +377,7 @@ def _solved(gap: Value, letter: str) -> list[Value]:
         return []
 
 
+@functools.lru_cache(1024)
 def follows(left: Side, right: Side, formula: Statement) -> bool:
     """Say whether an equation in letters holds wherever a formula holds."""
     gap = formula.sides[0].node.value - formula.sides[-1].node.value
