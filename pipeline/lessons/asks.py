@@ -44,7 +44,7 @@ from pipeline.lessons.schemas import (
 from pipeline.llm.base import Message, Request, Segment
 
 #: Output tokens a reply may take, thinking included; a truncated one is asked again with more.
-MAX_TOKENS = {"entry": 4_000, "lesson": 20_000, "correction": 8_000, "solve": 12_000, "critic": 10_000}
+MAX_TOKENS = {"entry": 4_000, "lesson": 20_000, "correction": 8_000, "solve": 8_000, "critic": 10_000}
 #: An exam is as long as several lessons.
 MOCK_TOKENS = 40_000
 #: For an outline: some, and so many for each lesson.
