@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pipeline.publish.drawing import figure as drawing
-from pipeline.publish.drawing.kinds import KINDS
-from pipeline.publish.html import Html, el, join
+from pipeline.drawing import figure as drawing
+from pipeline.drawing.kinds import KINDS
+from pipeline.html import Html, el, join
 
 ROOT = Path(__file__).parent.parent
 

@@ -15,14 +15,14 @@ from typing import Any
 from sympy import Integer, Rational, Symbol, latex, nan, zoo
 
 from pipeline.lessons.lesson import Item
-from pipeline.lessons.maths import forms, solutions
-from pipeline.lessons.maths.evaluation import EvaluationError, evaluate, names_in, relations_in
-from pipeline.lessons.maths.notation import Side, Statement, formulas, read, statement
-from pipeline.lessons.maths.numbers import symbolic
-from pipeline.lessons.maths.rounding import RoundingError, round_half_up
-from pipeline.lessons.maths.statements import endless, equal, half_place, readable, signed
-from pipeline.lessons.maths.trees import Node, NotReadError
-from pipeline.lessons.maths.trees import evaluate as value_at
+from pipeline.maths import forms, solutions
+from pipeline.maths.evaluation import EvaluationError, evaluate, names_in, relations_in
+from pipeline.maths.notation import Side, Statement, formulas, read, statement
+from pipeline.maths.numbers import symbolic
+from pipeline.maths.rounding import RoundingError, round_half_up
+from pipeline.maths.statements import endless, equal, half_place, readable, signed
+from pipeline.maths.trees import Node, NotReadError
+from pipeline.maths.trees import evaluate as value_at
 
 _WORD = re.compile(r"[a-z]{3,}")
 _CURRENCY = "£"

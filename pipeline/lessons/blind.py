@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.lessons.findings import Finding
 from pipeline.lessons.lesson import Item, Lesson, Solutions
-from pipeline.lessons.maths.comparison import same_answer
+from pipeline.maths.comparison import same_answer
 from pipeline.publish.questions import places
 
 #: The row of the blind solve in the table of checks.

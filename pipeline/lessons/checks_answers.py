@@ -12,15 +12,15 @@ from fractions import Fraction
 from itertools import combinations, permutations
 from typing import Any
 
+from pipeline.drawing import figure
 from pipeline.lessons import checks_working
 from pipeline.lessons.asked import Asked, asked, calculated, printed_like
 from pipeline.lessons.findings import Case, Check, Fault, Severity
 from pipeline.lessons.lesson import ExplainerCard, Item
-from pipeline.lessons.maths import forms
-from pipeline.lessons.maths.evaluation import EvaluationError, relations_in
-from pipeline.lessons.maths.notation import NotReadError, read, statement
-from pipeline.lessons.maths.rounding import RoundingError
-from pipeline.publish.drawing import figure
+from pipeline.maths import forms
+from pipeline.maths.evaluation import EvaluationError, relations_in
+from pipeline.maths.notation import NotReadError, read, statement
+from pipeline.maths.rounding import RoundingError
 
 
 def questions(case: Case) -> Iterator[tuple[Item, Asked]]:

@@ -10,10 +10,10 @@ from pipeline.lessons.asked import Asked
 from pipeline.lessons.checks_answers import answer_at, numbers_in, numeric, questions
 from pipeline.lessons.findings import Case, Check, Fault, Severity
 from pipeline.lessons.lesson import Item, QuestionCard
-from pipeline.lessons.maths import units
-from pipeline.lessons.maths.evaluation import EvaluationError
-from pipeline.lessons.maths.notation import NotReadError, Side
-from pipeline.lessons.maths.statements import endless, signed
+from pipeline.maths import units
+from pipeline.maths.evaluation import EvaluationError
+from pipeline.maths.notation import NotReadError, Side
+from pipeline.maths.statements import endless, signed
 
 
 def without_calculator(case: Case) -> Iterator[Fault]:

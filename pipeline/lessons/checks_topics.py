@@ -21,11 +21,11 @@ from pipeline.lessons.course import Course
 from pipeline.lessons.fields import count_words, problems
 from pipeline.lessons.findings import Case
 from pipeline.lessons.lesson import Item, Lesson, QuestionCard
-from pipeline.lessons.maths import notation, statements
-from pipeline.lessons.maths.display import endless, plain, prose, shown_value
-from pipeline.lessons.maths.evaluation import EvaluationError, Relation, evaluate, names_in, relations_in, same
-from pipeline.lessons.maths.numbers import measured
 from pipeline.lessons.yaml_text import YamlFault
+from pipeline.maths import notation, statements
+from pipeline.maths.display import endless, plain, prose, shown_value
+from pipeline.maths.evaluation import EvaluationError, Relation, evaluate, names_in, relations_in, same
+from pipeline.maths.numbers import measured
 
 #: Draws of each question; those of them whose lines are read back, and that are held against the schema of lessons.
 DRAWS, JUDGED, VALIDATED = 200, 50, 5

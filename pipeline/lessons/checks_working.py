@@ -19,10 +19,10 @@ from sympy import Rational
 from pipeline.lessons.asked import Asked, asked, calculated
 from pipeline.lessons.findings import Case, Check, Fault, Severity
 from pipeline.lessons.lesson import ExplainerCard, Item, WorkedExample
-from pipeline.lessons.maths.evaluation import EvaluationError
-from pipeline.lessons.maths.notation import Side, Statement, formulas, read, statement
-from pipeline.lessons.maths.statements import Lines, equal, half_place, names_of, signed
-from pipeline.lessons.maths.trees import Node, NotReadError, Value
+from pipeline.maths.evaluation import EvaluationError
+from pipeline.maths.notation import Side, Statement, formulas, read, statement
+from pipeline.maths.statements import Lines, equal, half_place, names_of, signed
+from pipeline.maths.trees import Node, NotReadError, Value
 
 _DELIMITED = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?!\w)")

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from pipeline.html import Html, clean, count, el, join, section
 from pipeline.publish.figures import group_row, row, table
-from pipeline.publish.html import Html, clean, count, el, join, section
 from pipeline.publish.lesson_page import card_section, figures, options, working
 from pipeline.publish.page import Page, link
 from pipeline.publish.prose import blocks, inline

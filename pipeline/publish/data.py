@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from pipeline.drawing import figure as draw
+from pipeline.html import clean
 from pipeline.publish import mathml
-from pipeline.publish.drawing import figure as draw
-from pipeline.publish.html import clean
 from pipeline.publish.questions import SENTENCES, ShownQuestion, divided
 from pipeline.publish.view import CourseView, LessonView
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.publish.drawing import figure as draw
-from pipeline.publish.html import Html, el, join
+from pipeline.drawing import figure as draw
+from pipeline.html import Html, el, join
 from pipeline.publish.prose import LONG_FORMULA, inline
 
 #: More columns than fit a phone.

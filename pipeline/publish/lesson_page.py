@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pipeline.html import Html, clean, count, el, join, section
 from pipeline.publish.figures import figure, squared_paper
-from pipeline.publish.html import Html, clean, count, el, join, section
 from pipeline.publish.page import INDEX, Page, link
 from pipeline.publish.prose import Plain, Terms, blocks, inline
 from pipeline.publish.questions import ShownOption, ShownPart, ShownQuestion, divided

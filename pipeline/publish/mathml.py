@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from pipeline.html import Html, el, join
 from pipeline.publish import tex as symbols
-from pipeline.publish.html import Html, el, join
 from pipeline.publish.tex import TexError, TexToken
 
 

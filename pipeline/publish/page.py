@@ -7,7 +7,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from pipeline.publish.html import Html, clean, el
+from pipeline.html import Html, clean, el
 from pipeline.publish.view import CourseView
 
 INDEX, SCHEME, ABOUT = "index.html", "scheme.html", "about.html"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
+from pipeline.html import Html, clean, el, join, text
 from pipeline.publish import mathml
-from pipeline.publish.html import Html, clean, el, join, text
 
 #: A formula whose TeX is longer than this may be wider than a phone, so it scrolls and takes the focus.
 LONG_FORMULA = 28

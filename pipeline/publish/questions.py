@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pipeline.publish.html import clean
+from pipeline.html import clean
 from pipeline.records.values import digest
 
 COMPUTED, PARTLY, NOBODY = "computed", "in part", "nobody"

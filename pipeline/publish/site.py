@@ -11,11 +11,11 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
+from pipeline.html import Html, clean, count, el, join, section
 from pipeline.publish import answers_page, data, lesson_page
 from pipeline.publish.answers_page import solved_line
 from pipeline.publish.base import Bundle
 from pipeline.publish.figures import group_row, row, table
-from pipeline.publish.html import Html, clean, count, el, join, section
 from pipeline.publish.page import ABOUT, INDEX, SCHEME, Page, by_line, frame, link
 from pipeline.publish.prose import inline
 from pipeline.publish.questions import COMPUTED, NOBODY, PARTLY

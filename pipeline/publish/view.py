@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from pipeline.html import clean, slug
 from pipeline.publish.base import Bundle
-from pipeline.publish.html import clean, slug
 from pipeline.publish.questions import ShownQuestion
 
 #: Kind of lesson, as pages say it.

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pipeline.drawing.figure import faults
 from pipeline.lessons.bank.space import digest
 from pipeline.lessons.bank.text import PlainWords, TextPiece, filled, pieces
-from pipeline.lessons.maths.display import code, endless, inside, plain, prose, shown_value
-from pipeline.lessons.maths.evaluation import evaluate
-from pipeline.lessons.maths.units import printed
 from pipeline.lessons.yaml_text import YamlText
-from pipeline.publish.drawing.figure import faults
+from pipeline.maths.display import code, endless, inside, plain, prose, shown_value
+from pipeline.maths.evaluation import evaluate
+from pipeline.maths.units import printed
 
 if TYPE_CHECKING:
     from pipeline.lessons.bank.template import Template

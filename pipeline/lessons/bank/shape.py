@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.lessons.maths import display
-from pipeline.lessons.maths.units import unit
 from pipeline.lessons.yaml_text import YamlFault, YamlList, YamlMap, YamlText
+from pipeline.maths import display
+from pipeline.maths.units import unit
 
 #: Key -> what it holds: a text, texts (one may stand alone), names (texts with names), a group; "!": it must be there.
 TOPIC = {

@@ -11,8 +11,8 @@ from functools import cached_property
 from pipeline.lessons.bank.instance import Instance, Skip
 from pipeline.lessons.bank.space import Space, permuted
 from pipeline.lessons.bank.text import codes
-from pipeline.lessons.maths.evaluation import EvaluationError, UndefinedValue, holds, names_in
 from pipeline.lessons.yaml_text import YamlFault, YamlMap, YamlText
+from pipeline.maths.evaluation import EvaluationError, UndefinedValue, holds, names_in
 
 #: A walk ends after so many places in a row that give nothing.
 MAX_BARREN = 3_000

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from pipeline.lessons.maths.display import inside, prose
+from pipeline.maths.display import inside, prose
 
 _EXPRESSION = re.compile(r"<(?!\s)([^<>]+?)(?<!\s)>")
 _DELIMITER = re.compile(r"\\[()\[\]]")

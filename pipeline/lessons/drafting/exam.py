@@ -50,6 +50,12 @@ def timed_components(course: Mapping[str, Any]) -> list[Paper]:
     return [Paper("", "Practice paper", GENERAL_MARKS, GENERAL_MINUTES, calculator=True, choice=None)]
 
 
+def rules_of_calculators(course: Mapping[str, Any]) -> bool:
+    """Say whether the catalogue tells in which papers a calculator is used; else questions say so themselves."""
+    components = (course.get("assessment") or {}).get("components", ())
+    return any(part.get("minutes") and part.get("calculator") is not None for part in components)
+
+
 def _paper(part: Mapping[str, Any]) -> Paper:
     title = printable(part["title"], 60)
     kinds = part.get("question_types") or ()

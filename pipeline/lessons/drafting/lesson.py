@@ -10,7 +10,7 @@ from pipeline.lessons.bank.topic import Bank, Topic
 from pipeline.lessons.checks_text import stem_of
 from pipeline.lessons.drafting.choice import Chosen, Json, Selection, TopicPart, parts_of
 from pipeline.lessons.drafting.course import TITLE_ROOM, printable
-from pipeline.lessons.drafting.exam import papers
+from pipeline.lessons.drafting.exam import papers, rules_of_calculators
 
 #: Marks from which a score says: secure, nearly, not yet; as shares of the total.
 _BANDS = (
@@ -37,7 +37,7 @@ def lesson(
     parts, missing = parts_of(bank, course, entry)
     if not parts:
         return {"not_written": missing}
-    mixed = entry["calculator"] == "mixed"
+    mixed = entry["calculator"] == "mixed" or not rules_of_calculators(course)
     selection = Selection(str(course["course_id"]), int(entry["order"]), parts, mixed=mixed)
     makers: dict[str, Callable[..., list[Json]]] = {
         "independent_practice": _practice,

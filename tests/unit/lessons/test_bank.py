@@ -20,9 +20,9 @@ from pipeline.lessons.bank.text import filled
 from pipeline.lessons.bank.topic import Bank, Topic, read_topic
 from pipeline.lessons.checks_topics import examine
 from pipeline.lessons.lesson import Item, WorkedExample
-from pipeline.lessons.maths.display import FORMS, prose, shown_value
-from pipeline.lessons.maths.evaluation import EvaluationError, evaluate
-from pipeline.lessons.maths.functions import TABLE
+from pipeline.maths.display import FORMS, prose, shown_value
+from pipeline.maths.evaluation import EvaluationError, evaluate
+from pipeline.maths.functions import TABLE
 
 DOCS = Path("devops/docs").resolve()
 SMALL = DOCS / "examples" / "topic.yaml"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.lessons.maths.comparison import same_answer
+from pipeline.maths.comparison import same_answer
 
 SIGNIFICANT = "Give it to two significant figures."
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.lessons.maths.evaluation import (
+from pipeline.maths.evaluation import (
     EvaluationError,
     Relation,
     UndefinedValue,
@@ -18,7 +18,7 @@ from pipeline.lessons.maths.evaluation import (
     relations_in,
     same,
 )
-from pipeline.lessons.maths.rounding import RoundingError, round_half_up
+from pipeline.maths.rounding import RoundingError, round_half_up
 
 _LEAF = st.one_of(
     st.integers(0, 999).map(lambda n: (str(n), Fraction(n))),
@@ -162,5 +162,5 @@ def test_no_sympy_for_fractions() -> None:
     import subprocess
     import sys
 
-    code = "from pipeline.lessons.maths.evaluation import evaluate; evaluate('sqrt(4/9) + 2^3')"
+    code = "from pipeline.maths.evaluation import evaluate; evaluate('sqrt(4/9) + 2^3')"
     subprocess.run([sys.executable, "-c", f"import sys; {code}; assert 'sympy' not in sys.modules"], check=True)

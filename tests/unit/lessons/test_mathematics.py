@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.lessons.maths import forms, units
-from pipeline.lessons.maths.notation import NotReadError, read, statement
-from pipeline.lessons.maths.solutions import fault
-from pipeline.lessons.maths.statements import Lines
+from pipeline.maths import forms, units
+from pipeline.maths.notation import NotReadError, read, statement
+from pipeline.maths.solutions import fault
+from pipeline.maths.statements import Lines
 
 INTERVAL = r"for \(0 \leq x \leq 360\)"
 SOLVED = [

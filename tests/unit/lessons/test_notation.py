@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import Integer, Rational, Symbol, latex, pi, sqrt, sstr
 
-from pipeline.lessons.maths.notation import NotReadError, expression, formulas, read
+from pipeline.maths.notation import NotReadError, expression, formulas, read
 
 READ = {
     r"\(3\sqrt{5}\)": "3*sqrt(5)",

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.publish.drawing import figure as drawing
-from pipeline.publish.drawing.kinds import KINDS
+from pipeline.drawing import figure as drawing
+from pipeline.drawing.kinds import KINDS
 from tests.figures import EXAMPLES, ROOT, documentation
 
 FIGURES: list[dict[str, Any]] = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.publish.html import Html, el, join, slug, text
+from pipeline.html import Html, el, join, slug, text
 
 
 def test_text_escapes_markup_and_leaves_markup_alone() -> None:

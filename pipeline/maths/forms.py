@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from sympy import PolynomialError, factor_list, gcd
 from sympy.polys.polyerrors import BasePolynomialError
 
-from pipeline.lessons.maths.notation import Statement
-from pipeline.lessons.maths.trees import Node
+from pipeline.maths.notation import Statement
+from pipeline.maths.trees import Node
 
 Predicate = Callable[[Node], str | None]
 _COUNTS = {

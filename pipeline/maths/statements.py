@@ -16,9 +16,9 @@ from math import prod
 
 from sympy import ImmutableMatrix, Integer, Rational, Symbol, solve
 
-from pipeline.lessons.maths import notation, units
-from pipeline.lessons.maths.notation import Side, Statement
-from pipeline.lessons.maths.trees import Node, NotReadError, Value, evaluate
+from pipeline.maths import notation, units
+from pipeline.maths.notation import Side, Statement
+from pipeline.maths.trees import Node, NotReadError, Value, evaluate
 
 #: Values of letters that are tried together.
 _MOST_PLACES = 24

@@ -6,8 +6,8 @@ import re
 from collections.abc import Set
 from typing import NamedTuple
 
-from pipeline.lessons.maths import units
-from pipeline.lessons.maths.trees import NotReadError
+from pipeline.maths import units
+from pipeline.maths.trees import NotReadError
 
 #: Longest text.
 MOST_CHARACTERS = 1200

@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from pipeline.lessons.maths.evaluation import EvaluationError
-from pipeline.lessons.maths.functions import call
-from pipeline.lessons.maths.numbers import symbolic
-from pipeline.lessons.maths.rounding import RoundingError, decimal_of, round_half_up
+from pipeline.maths.evaluation import EvaluationError
+from pipeline.maths.functions import call
+from pipeline.maths.numbers import symbolic
+from pipeline.maths.rounding import RoundingError, decimal_of, round_half_up
 
 #: Forms a value may be printed in; a number stands for any.
 FORMS = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipeline.lessons.maths.pieces import Token
-from pipeline.lessons.maths.trees import Node, NotReadError, number
+from pipeline.maths.pieces import Token
+from pipeline.maths.trees import Node, NotReadError, number
 
 #: How deep brackets may be nested.
 MOST_DEPTH = 30

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from pipeline.publish.drawing import plane
-from pipeline.publish.drawing.canvas import Canvas, Point, direction, fit, middle, polar
-from pipeline.publish.drawing.lines import FigureEntry, FigureLines
-from pipeline.publish.drawing.plane import Relation
-from pipeline.publish.drawing.values import FigureFault
+from pipeline.drawing import plane
+from pipeline.drawing.canvas import Canvas, Point, direction, fit, middle, polar
+from pipeline.drawing.lines import FigureEntry, FigureLines
+from pipeline.drawing.plane import Relation
+from pipeline.drawing.values import FigureFault
 
 _THIN = 12.0
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 
-from pipeline.publish.drawing.canvas import Canvas, Point, polar, width_of
-from pipeline.publish.drawing.lines import FigureEntry, FigureLines
-from pipeline.publish.drawing.values import FigureFault, Quantity
+from pipeline.drawing.canvas import Canvas, Point, polar, width_of
+from pipeline.drawing.lines import FigureEntry, FigureLines
+from pipeline.drawing.values import FigureFault, Quantity
 
 _DEEP, _BRANCH, _SIDE = 118.0, 54.0, 46.0
 _ABOVE = ("battery", "supply", "internal resistance", "switch", "ammeter")

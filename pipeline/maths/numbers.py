@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from pipeline.lessons.maths.rounding import RoundingError, decimal_of
+from pipeline.maths.rounding import RoundingError, decimal_of
 
 #: Largest numerator or denominator, and largest power in either direction.
 MAX_BITS, MAX_POWER = 4_096, 64

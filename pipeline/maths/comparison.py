@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.lessons.maths import forms, units
-from pipeline.lessons.maths.notation import NotReadError, Side, Statement, read
-from pipeline.lessons.maths.statements import equal, half_place, identical, scaled, size
+from pipeline.maths import forms, units
+from pipeline.maths.notation import NotReadError, Side, Statement, read
+from pipeline.maths.statements import equal, half_place, identical, scaled, size
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 

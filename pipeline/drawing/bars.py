@@ -6,11 +6,11 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from pipeline.publish.drawing.canvas import SIZE, Canvas, polar, width_of, wrap
-from pipeline.publish.drawing.lines import FigureLines
-from pipeline.publish.drawing.plane import free
-from pipeline.publish.drawing.plots import fewer, frame, shown, spread, ticks
-from pipeline.publish.drawing.values import Axis, FigureFault, number
+from pipeline.drawing.canvas import SIZE, Canvas, polar, width_of, wrap
+from pipeline.drawing.lines import FigureLines
+from pipeline.drawing.plane import free
+from pipeline.drawing.plots import fewer, frame, shown, spread, ticks
+from pipeline.drawing.values import Axis, FigureFault, number
 
 _WIDE, _HIGH = 240.0, 180.0
 _STYLES = ("fill", "fill thick", "")

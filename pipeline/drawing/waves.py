@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 
-from pipeline.publish.drawing.canvas import Canvas, Point, direction, polar, width_of
-from pipeline.publish.drawing.lines import FigureEntry, FigureLines
-from pipeline.publish.drawing.plane import free
-from pipeline.publish.drawing.values import FigureFault
+from pipeline.drawing.canvas import Canvas, Point, direction, polar, width_of
+from pipeline.drawing.lines import FigureEntry, FigureLines
+from pipeline.drawing.plane import free
+from pipeline.drawing.values import FigureFault
 
 _RAY = 105.0
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from sympy import Integer, Poly, PolynomialError, Symbol, real_roots, together
 from sympy.polys.polyerrors import BasePolynomialError
 
-from pipeline.lessons.maths.notation import Statement
-from pipeline.lessons.maths.statements import (
+from pipeline.maths.notation import Statement
+from pipeline.maths.statements import (
     equal,
     follows,
     half_place,
@@ -20,7 +20,7 @@ from pipeline.lessons.maths.statements import (
     same_solutions,
     signed,
 )
-from pipeline.lessons.maths.trees import NotReadError, Value, approximate, evaluate
+from pipeline.maths.trees import NotReadError, Value, approximate, evaluate
 
 #: Steps of the search between two bounds: a quarter of a degree over a full turn.
 _GRID = 1_440

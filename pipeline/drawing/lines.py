@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from pipeline.publish.drawing.canvas import Canvas
-from pipeline.publish.drawing.values import FigureFault, Function, Quantity, plain
-from pipeline.publish.html import clean
+from pipeline.drawing.canvas import Canvas
+from pipeline.drawing.values import FigureFault, Function, Quantity, plain
+from pipeline.html import clean
 
 _CORNER = r"[A-Z][′'₀-₉\d]?"
 #: What stands for a place in the name of a line.

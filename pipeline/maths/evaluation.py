@@ -16,8 +16,8 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
-from pipeline.lessons.maths import functions
-from pipeline.lessons.maths.numbers import (
+from pipeline.maths import functions
+from pipeline.maths.numbers import (
     MAX_BITS,
     MAX_POWER,
     EvaluationError,

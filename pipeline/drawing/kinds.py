@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pipeline.publish.drawing import (
+from pipeline.drawing import (
     arrows,
     bars,
     circles,
@@ -20,9 +20,9 @@ from pipeline.publish.drawing import (
     values,
     waves,
 )
-from pipeline.publish.drawing.canvas import Canvas
-from pipeline.publish.drawing.lines import FigureKind, FigureLines, Line, Rows, choice
-from pipeline.publish.drawing.values import cells, plain
+from pipeline.drawing.canvas import Canvas
+from pipeline.drawing.lines import FigureKind, FigureLines, Line, Rows, choice
+from pipeline.drawing.values import cells, plain
 
 _TABLE = Path(__file__).with_name("kinds.txt")
 _HEADER = re.compile(r"(?P<name>[^(:]+?)(?: \((?P<also>[^)]*)\))?: (?P<says>.*)\Z")

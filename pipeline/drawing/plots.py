@@ -6,9 +6,9 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from pipeline.publish.drawing.canvas import SIZE, Canvas, Point, width_of, wrap
-from pipeline.publish.drawing.lines import FigureEntry, FigureLines
-from pipeline.publish.drawing.values import Axis, FigureFault, Function
+from pipeline.drawing.canvas import SIZE, Canvas, Point, width_of, wrap
+from pipeline.drawing.lines import FigureEntry, FigureLines
+from pipeline.drawing.values import Axis, FigureFault, Function
 
 _WIDE, _HIGH = 240.0, 200.0
 _SAMPLES = 160

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
-from pipeline.lessons.maths.grammar import Parser
-from pipeline.lessons.maths.pieces import Token, pieces
-from pipeline.lessons.maths.trees import Node, NotReadError, Value, number
+from pipeline.maths.grammar import Parser
+from pipeline.maths.pieces import Token, pieces
+from pipeline.maths.trees import Node, NotReadError, Value, number
 
 __all__ = ["Node", "NotReadError", "Side", "Statement", "expression", "formulas", "read", "statement", "tree"]
 

@@ -7,11 +7,11 @@ import math
 import re
 from collections.abc import Sequence
 
-from pipeline.publish.drawing import plane
-from pipeline.publish.drawing.canvas import Canvas, Point, direction, middle, polar
-from pipeline.publish.drawing.lines import FigureLines
-from pipeline.publish.drawing.plane import Measure, Relation
-from pipeline.publish.drawing.values import FigureFault, Quantity, corners
+from pipeline.drawing import plane
+from pipeline.drawing.canvas import Canvas, Point, direction, middle, polar
+from pipeline.drawing.lines import FigureLines
+from pipeline.drawing.plane import Measure, Relation
+from pipeline.drawing.values import FigureFault, Quantity, corners
 
 _RADIUS = 90.0
 _START = (205, 335, 95, 150, 40, 270, 0, 180)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cmp_to_key
 from typing import Any, TypeAlias
 
-from pipeline.lessons.maths.numbers import (
+from pipeline.maths.numbers import (
     EvaluationError,
     UndefinedValue,
     bounded,
@@ -19,7 +19,7 @@ from pipeline.lessons.maths.numbers import (
     order,
     symbolic,
 )
-from pipeline.lessons.maths.rounding import MAX_PLACES, RoundingError, round_half_up
+from pipeline.maths.rounding import MAX_PLACES, RoundingError, round_half_up
 
 Value: TypeAlias = Any
 _Function: TypeAlias = Callable[..., Value]

@@ -7,10 +7,10 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from pipeline.publish.drawing.canvas import Point, direction
-from pipeline.publish.drawing.lines import FigureEntry, FigureLines
-from pipeline.publish.drawing.solver import solve
-from pipeline.publish.drawing.values import FigureFault, Quantity, corners
+from pipeline.drawing.canvas import Point, direction
+from pipeline.drawing.lines import FigureEntry, FigureLines
+from pipeline.drawing.solver import solve
+from pipeline.drawing.values import FigureFault, Quantity, corners
 
 #: Given values are rounded: lengths may be off by this share, angles by this many radians.
 OFF = 0.02

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from pipeline.publish.drawing.canvas import Canvas, Point, direction, middle, polar
-from pipeline.publish.drawing.lines import FigureLines
-from pipeline.publish.drawing.plane import free, measures
-from pipeline.publish.drawing.values import FigureFault, Quantity, points
+from pipeline.drawing.canvas import Canvas, Point, direction, middle, polar
+from pipeline.drawing.lines import FigureLines
+from pipeline.drawing.plane import free, measures
+from pipeline.drawing.values import FigureFault, Quantity, points
 
 _DEPTH = 32.0
 _OFF = 0.02

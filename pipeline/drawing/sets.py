@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pipeline.publish.drawing.canvas import SIZE, Canvas, Point, middle, width_of, wrap
-from pipeline.publish.drawing.lines import FigureEntry, FigureLines
-from pipeline.publish.drawing.plane import free
-from pipeline.publish.drawing.values import FigureFault, quantity
+from pipeline.drawing.canvas import SIZE, Canvas, Point, middle, width_of, wrap
+from pipeline.drawing.lines import FigureEntry, FigureLines
+from pipeline.drawing.plane import free
+from pipeline.drawing.values import FigureFault, quantity
 
 _PARTS: dict[frozenset[int], Point] = {
     frozenset((0,)): (52, 72), frozenset((1,)): (198, 72), frozenset((2,)): (125, 200), frozenset((0, 1)): (125, 66),

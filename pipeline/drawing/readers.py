@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pipeline.publish.drawing.values import (
+from pipeline.drawing.values import (
     FigureFault,
     Quantity,
     cells,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 
-from pipeline.publish.drawing.canvas import Canvas, Point, direction, fit, middle, polar
-from pipeline.publish.drawing.lines import FigureLines
-from pipeline.publish.drawing.plane import free
-from pipeline.publish.drawing.values import FigureFault, corners, quantity
+from pipeline.drawing.canvas import Canvas, Point, direction, fit, middle, polar
+from pipeline.drawing.lines import FigureLines
+from pipeline.drawing.plane import free
+from pipeline.drawing.values import FigureFault, corners, quantity
 
 _MOST = 24
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pipeline.publish.drawing import lines
-from pipeline.publish.drawing.kinds import KINDS
-from pipeline.publish.drawing.lines import FigureEntry, FigureKind, FigureLines
-from pipeline.publish.drawing.values import FigureFault, plain, printed_numbers
+from pipeline.drawing import lines
+from pipeline.drawing.kinds import KINDS
+from pipeline.drawing.lines import FigureEntry, FigureKind, FigureLines
+from pipeline.drawing.values import FigureFault, plain, printed_numbers
 
 
 def _plain_name(name: str) -> str:

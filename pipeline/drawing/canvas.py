@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pipeline.publish.drawing.values import FigureFault
-from pipeline.publish.html import Html, el, join
+from pipeline.drawing.values import FigureFault
+from pipeline.html import Html, el, join
 
 #: The width of a drawing; letters of this size are 14 px high on a screen 320 px wide.
 WIDTH = 300
