@@ -320,9 +320,11 @@ def test_lessons_of_ones_own_bank_are_another_course_and_a_resume_keeps_to_it(
     topic.write_text(shipped.read_text("utf-8").replace("\naim: ", "\naim: Mine, ", 1), encoding="utf-8")
     words = (*COURSE[:-1], "1", "--bank", str(mine))
     assert cli(*words, "--until", "sow", "--quiet").code == 0
-    topic.write_text(topic.read_text("utf-8") + "\n", encoding="utf-8")
+    written = topic.read_text("utf-8")
+    topic.write_text(written + "\n", encoding="utf-8")
     refused = cli("lessons", "--resume", "latest", "--bank", str(mine), "--json")
-    assert (refused.code, refused.json()[-1]["error"]["code"]) == (2, "changed_settings")
+    assert (refused.code, refused.json()[-1]["error"]["code"]) == (2, "changed_bank")
+    topic.write_text(written, encoding="utf-8")
     assert cli("lessons", "--resume", "latest", "--quiet").code == 0
     first = cli("list", "--json").json()
     assert cli(*COURSE[:-1], "1", "--quiet").code == 0
