@@ -70,7 +70,8 @@ def _teaching(selection: Selection, parts: Sequence[TopicPart], *, entry: Mappin
     cards.append(_questions("guided_practice", "Practise with help", 14, selection, items[:8], note=_WORK))
     alone = _rising([_take(selection, parts[0], level) for level in (2, 3, 3, 4)]) if len(parts) == 1 else []
     alone = _rising([*items[8:], *alone])
-    if len(alone) >= 4:
+    # Lessons of earlier schemes have three outcomes: no room for another card.
+    if len(alone) >= 4 and len(parts) < 3:
         cards.append(_questions("independent_practice", "Practise alone", 10, selection, alone, note=_ALONE))
     cards.append(_exit_ticket(selection, parts, closing))
     return cards
