@@ -129,10 +129,10 @@ class ReplayContext(StepContext):
         made.known, made.scopes = known, scopes
         return made
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: Request, *, instead_of: Request | None = None) -> Reply:
         """See StepContext.ask."""
         with self._asking():
-            return super().ask(request)
+            return super().ask(request, instead_of=instead_of)
 
     def task(
         self,
