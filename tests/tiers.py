@@ -25,6 +25,7 @@ LONG = frozenset(
         "tests/contract/test_langgraph_threads.py",
         "tests/contract/test_objects_owners.py",
         "tests/unit/lessons/test_offline.py",
+        "tests/unit/lessons/test_shipped_topics.py",
         "tests/unit/publish/test_publish_every_page.py",
         "tests/unit/store/test_store_damage.py",
     }

@@ -260,6 +260,7 @@ def test_own_topics_stand_before_the_shipped_and_never_twice(tmp_path: Path) -> 
     assert caught.value.code == "topic_twice"
 
 
-@pytest.mark.parametrize("path", sorted((Path("pipeline/lessons/topics")).rglob("*.yaml")), ids=lambda path: path.stem)
-def test_shipped_topics_are_clean(path: Path) -> None:
-    assert examine(path, 2).findings == []
+def test_shipped_topics_have_the_shape_of_topics_and_are_where_they_say() -> None:
+    paths = Bank().paths
+    topics = [read_topic(path) for path in paths.values()]
+    assert {(one.course, one.outcome) for one in topics} == paths.keys()
