@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from pipeline.lessons.checks import ROWS
+from pipeline.content.checks import ROWS
 
 FAULTS: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parent / "calibration/faults.yaml").read_text(encoding="utf-8")

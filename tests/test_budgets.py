@@ -20,24 +20,28 @@ class Budget:
 
 #: Lowered whenever a package gets smaller; the tests below refuse a budget with more than SLACK of air in it.
 BUDGETS = {
-    "root": Budget(1_050, 1),
-    "records": Budget(3_430, 7),
+    "root": Budget(1_150, 1),
+    "records": Budget(3_460, 7),
     "graph": Budget(790, 3),
     "dot": Budget(2_850, 6),
     "cost": Budget(1_820, 5),
     "store": Budget(9_970, 8),
     "llm": Budget(1_830, 6),
-    "publish": Budget(2_950, 8),
-    "engine": Budget(8_530, 8),
+    "publish": Budget(2_860, 8),
+    "content": Budget(3_480, 7),
+    "bank": Budget(960, 5),
+    "maths": Budget(3_270, 6),
+    "drawing": Budget(3_300, 7),
+    "engine": Budget(8_545, 8),
     "formats": Budget(10_050, 8),
     "travel": Budget(2_120, 3),
-    "lessons": Budget(12_590, 8),
-    "app": Budget(4_180, 6),
-    "cli": Budget(5_040, 6),
+    "lessons": Budget(4_280, 6),
+    "app": Budget(4_370, 6),
+    "cli": Budget(5_150, 6),
 }
 SLACK = 0.03
 #: The files of the package in all, and its modules under 40 lines that have a single importer.
-MAX_FILES = 345
+MAX_FILES = 372
 MAX_SMALL_MODULES = 0
 SMALL_LINES = 40
 

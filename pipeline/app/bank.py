@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pipeline.errors import BankError
 
 if TYPE_CHECKING:
-    from pipeline.lessons.bank.instance import Instance
-    from pipeline.lessons.bank.topic import Topic
+    from pipeline.bank.instance import Instance
+    from pipeline.bank.topic import Topic
     from pipeline.lessons.checks_topics import Examination
 
 
@@ -20,7 +20,7 @@ def check(path: Path, draws: int) -> Iterator[Examination]:
     Raises:
         BankError: There is no such file or folder, or no topic in it.
     """
-    from pipeline.lessons.bank.topic import Bank, files
+    from pipeline.bank.topic import Bank, files
     from pipeline.lessons.checks_topics import examine
 
     if not path.exists():
@@ -40,7 +40,7 @@ def topic(name: str, folder: Path | None = None) -> Topic:
     Raises:
         BankError: There is none, or more than one.
     """
-    from pipeline.lessons.bank.topic import Bank, read_topic
+    from pipeline.bank.topic import Bank, read_topic
 
     if name.endswith(".yaml"):
         return read_topic(Path(name))
@@ -67,7 +67,7 @@ def draw(of: Topic, seed: str, count: int, only: str = "") -> Iterator[Instance]
     Raises:
         BankError: The topic has no such question, or one cannot be drawn.
     """
-    from pipeline.lessons.yaml_text import YamlFault
+    from pipeline.bank.yaml_text import YamlFault
 
     templates = [template for template in of.templates() if only in ("", template.id)]
     if not templates:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from pipeline.app.course_work import LESSON_CALLS, CourseWork, Piece
 from pipeline.app.stores import open_store
 from pipeline.clock import SystemClock
+from pipeline.content.lesson import LESSON_SCHEMA
 from pipeline.lessons.asks import Asks
 from pipeline.lessons.estimate import Estimate, Row, estimate
-from pipeline.lessons.lesson import LESSON_SCHEMA
 from pipeline.records.charge import TOKEN_KINDS
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.structure import count

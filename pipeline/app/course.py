@@ -36,13 +36,13 @@ from pipeline.app.start import (
     settings_now,
     without_model,
 )
+from pipeline.content.lesson import LESSON_SCHEMA
 from pipeline.cost.prices import PriceBook
 from pipeline.engine.engine import Engine
 from pipeline.engine.missing_values import find as find_lost
 from pipeline.errors import ConfigError, PipelineError, RunExists
 from pipeline.formats.langgraph.threads import check_is_no_thread
 from pipeline.lessons.catalogue import Catalogue
-from pipeline.lessons.lesson import LESSON_SCHEMA
 from pipeline.lessons.pipeline import PIPELINE, bundle_name
 from pipeline.lessons.run_selection import choose_run
 from pipeline.publish.folder import FolderPublisher

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.start import Start, author_kind
+from pipeline.content.lesson import LESSON_SCHEMA
+from pipeline.content.names import level_name, subject_name
 from pipeline.errors import CatalogueError, CheckpointCorrupt, ConfigError, SettingsConflict
 from pipeline.files import parse_json
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.course import Course
-from pipeline.lessons.lesson import LESSON_SCHEMA
-from pipeline.lessons.names import level_name, subject_name
 from pipeline.lessons.prompts import LESSON_PROMPTS, load_prompts
 from pipeline.lessons.run_selection import conflicts
 from pipeline.lessons.schemas import Scheme
@@ -55,7 +55,7 @@ def bank_of(asked: Identity, model: str, course: Course) -> dict[str, Any]:
     """Return the question bank that decides a draft: the hash of its topics, and the user's own folder."""
     if author_kind(model) != OFFLINE:
         return {}
-    from pipeline.lessons.bank.topic import Bank
+    from pipeline.bank.topic import Bank
 
     folder = asked.bank and Path(os.path.abspath(os.path.expanduser(asked.bank)))
     return {"bank": Bank([folder] if folder else []).hash(course.id), "bank_folder": folder and str(folder)}

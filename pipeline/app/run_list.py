@@ -141,7 +141,7 @@ def find(store: str | None, *, status: frozenset[str] | None, subject: str, resu
     wanted = _subject(place, subject) if subject else ""
 
     def is_wanted(found: str) -> bool:
-        from pipeline.lessons.names import known_subject
+        from pipeline.content.names import known_subject
 
         return found == wanted or known_subject(found) == wanted
 
@@ -154,7 +154,7 @@ def find(store: str | None, *, status: frozenset[str] | None, subject: str, resu
 
 def _subject(store: Listable, text: str) -> str:
     """Return the subject meant: one that is known, or one that a run of this store has."""
-    from pipeline.lessons.names import known_subject, subject_name
+    from pipeline.content.names import known_subject, subject_name
 
     if name := known_subject(text):
         return name

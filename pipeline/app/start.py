@@ -200,7 +200,7 @@ def model_of(name: str, *, courses: bool = True, bank: str | None = None) -> Mod
 
         return ScriptedModel(stand_in, model_id=OFFLINE, author=OFFLINE)
     if name == OFFLINE:
-        from pipeline.lessons.bank.topic import Bank
+        from pipeline.bank.topic import Bank
         from pipeline.lessons.offline import OfflineAuthor
 
         return OfflineAuthor(Bank([Path(bank)] if bank else []))

@@ -12,7 +12,7 @@ from pipeline.cli.run_options import settings_options
 from pipeline.cli.text import count, say, say_json, table
 
 if TYPE_CHECKING:
-    from pipeline.lessons.bank.instance import Instance
+    from pipeline.bank.instance import Instance
     from pipeline.lessons.checks_topics import Examination
 
 

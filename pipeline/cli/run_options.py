@@ -12,8 +12,8 @@ from click.core import ParameterSource
 from pipeline import environment, settings
 from pipeline.cli.options import F, OneOf, RunName
 from pipeline.cli.store_context import remember
+from pipeline.content.names import LEVELS, SUBJECTS
 from pipeline.errors import ConfigError
-from pipeline.lessons.names import LEVELS, SUBJECTS
 from pipeline.settings import Display, Execution, Identity, option_fields, option_name, parse_usd
 
 

@@ -11,10 +11,10 @@ import click
 from pipeline.cli.options import OneOf, json_option
 from pipeline.cli.run_options import settings_options
 from pipeline.cli.text import count, one_line, say, say_json, table, warn
+from pipeline.content.names import LEVELS, SUBJECTS
 from pipeline.errors import CatalogueError
 from pipeline.lessons.catalogue import Catalogue, CourseFile, read_course, template
 from pipeline.lessons.course import Course
-from pipeline.lessons.names import LEVELS, SUBJECTS
 
 
 @click.group("subjects", invoke_without_command=True)

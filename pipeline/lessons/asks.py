@@ -24,11 +24,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pipeline.lessons.cast import cast
+from pipeline.content.cast import cast
+from pipeline.content.fields import wire_schema
+from pipeline.content.lesson import BLIND_SCHEMA, CORRECTIONS_SCHEMA, LESSON_SCHEMA, Corrections, Lesson, Solutions
+from pipeline.content.levels import level_text
 from pipeline.lessons.course import Course, Group
-from pipeline.lessons.fields import wire_schema
-from pipeline.lessons.lesson import BLIND_SCHEMA, CORRECTIONS_SCHEMA, LESSON_SCHEMA, Corrections, Lesson, Solutions
-from pipeline.lessons.levels import level_text
 from pipeline.lessons.plan import Plan
 from pipeline.lessons.prompts import fields_of, render
 from pipeline.lessons.schemas import (

@@ -10,18 +10,18 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from pipeline.content.addresses import item_of, value_at
+from pipeline.content.checks import check_lesson, summary
+from pipeline.content.fields import problems
+from pipeline.content.findings import Finding
+from pipeline.content.lesson import LESSON_SCHEMA, Corrections, Lesson, Solutions
+from pipeline.content.lesson_reader import SHAPE, read_lesson, tidy
 from pipeline.engine.step import StepContext
 from pipeline.errors import ConfigError, TaskRejected
 from pipeline.lessons import blind, patches, release
-from pipeline.lessons.addresses import item_of, value_at
 from pipeline.lessons.asks import Asks, Draft
-from pipeline.lessons.checks import check_lesson, summary
 from pipeline.lessons.course import Course
 from pipeline.lessons.earlier import converted
-from pipeline.lessons.fields import problems
-from pipeline.lessons.findings import Finding
-from pipeline.lessons.lesson import LESSON_SCHEMA, Corrections, Lesson, Solutions
-from pipeline.lessons.lesson_reader import SHAPE, read_lesson, tidy
 from pipeline.lessons.prompts import EARLIER_PROMPTS, PLACEHOLDERS
 from pipeline.lessons.schemas import Critique, Scheme
 from pipeline.llm.answers import json_in, unwrapped

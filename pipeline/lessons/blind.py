@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.lessons.findings import Finding
-from pipeline.lessons.lesson import Item, Lesson, Solutions
+from pipeline.content.findings import Finding
+from pipeline.content.lesson import Item, Lesson, Solutions
 from pipeline.maths.comparison import same_answer
 from pipeline.publish.questions import places
 

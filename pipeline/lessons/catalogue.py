@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from pipeline.content.names import LEVEL_DIGITS, known_level, known_subject, level_name, shown, subject_name
 from pipeline.errors import CatalogueError
 from pipeline.files import read_regular
 from pipeline.lessons.course import FORMAT, Course, Place, course_problems
-from pipeline.lessons.names import LEVEL_DIGITS, known_level, known_subject, level_name, shown, subject_name
 
 #: A catalogue file is some kilobytes; more than this (bytes) is a mistake.
 MAX_BYTES = 1_000_000

@@ -11,17 +11,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pipeline.bank.instance import DrawnAnswer, Instance
+from pipeline.bank.template import Template
+from pipeline.bank.topic import Topic, read_topic
+from pipeline.bank.yaml_text import YamlFault
+from pipeline.content import checks
+from pipeline.content.fields import count_words, problems
+from pipeline.content.findings import Case
+from pipeline.content.lesson import Item, Lesson, QuestionCard
 from pipeline.errors import BankError, CatalogueError
-from pipeline.lessons import checks
-from pipeline.lessons.bank.instance import DrawnAnswer, Instance
-from pipeline.lessons.bank.template import Template
-from pipeline.lessons.bank.topic import Topic, read_topic
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.course import Course
-from pipeline.lessons.fields import count_words, problems
-from pipeline.lessons.findings import Case
-from pipeline.lessons.lesson import Item, Lesson, QuestionCard
-from pipeline.lessons.yaml_text import YamlFault
 from pipeline.maths import notation, statements
 from pipeline.maths.display import endless, plain, prose, shown_value
 from pipeline.maths.evaluation import EvaluationError, Relation, evaluate, names_in, relations_in, same

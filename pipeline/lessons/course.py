@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from pipeline.lessons.names import LEVEL_DIGITS, known_level, known_subject
+from pipeline.content.names import LEVEL_DIGITS, known_level, known_subject
 from pipeline.records.values import value_hash
 
 #: Version of the catalogue format this program reads.

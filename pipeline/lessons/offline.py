@@ -14,8 +14,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from pipeline.bank.topic import Bank
 from pipeline.errors import ModelRejected
-from pipeline.lessons.bank.topic import Bank
 from pipeline.lessons.drafting.details import details
 from pipeline.lessons.drafting.lesson import lesson
 from pipeline.lessons.drafting.outline import outline

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from pipeline.lessons.addresses import Steps, item_of, owner, steps_of
-from pipeline.lessons.findings import Finding
-from pipeline.lessons.lesson_reader import SHAPE, tidy
+from pipeline.content.addresses import Steps, item_of, owner, steps_of
+from pipeline.content.findings import Finding
+from pipeline.content.lesson_reader import SHAPE, tidy
 
 #: What a patch calls the value that it puts at its path; the wire schema has all but the last.
 _VALUES = ("text", "texts", "number", "item", "card", "value")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from pipeline.content.checks import repeats, summary
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
 from pipeline.engine.tasks import TaskFailure
@@ -20,7 +21,6 @@ from pipeline.lessons.author import (
     warning,
     write_lesson,
 )
-from pipeline.lessons.checks import repeats, summary
 from pipeline.lessons.course import Course
 from pipeline.lessons.earlier import current
 from pipeline.lessons.outline_checks import entry_problems, outline_problems

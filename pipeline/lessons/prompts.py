@@ -11,12 +11,13 @@ from annotated_types import Ge, Le, MaxLen, MinLen
 from pydantic import BaseModel, StringConstraints
 from pydantic.fields import FieldInfo
 
+from pipeline.content import lesson, shape
+from pipeline.content.checks import ROWS
+from pipeline.content.fields import MATHS_COMMANDS, Words
 from pipeline.drawing import figure
 from pipeline.errors import ConfigError
 from pipeline.files import read_regular
-from pipeline.lessons import lesson, schemas, shape
-from pipeline.lessons.checks import ROWS
-from pipeline.lessons.fields import MATHS_COMMANDS, Words
+from pipeline.lessons import schemas
 from pipeline.lessons.plan import MAX_OUTCOMES, MAX_POINTS, POINT_LIMITS
 from pipeline.lessons.release import RULE
 from pipeline.maths import forms, notation, units

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pipeline.lessons.addresses import texts, value_at
-from pipeline.lessons.findings import Finding
+from pipeline.content.addresses import texts, value_at
+from pipeline.content.findings import Finding
 from pipeline.lessons.schemas import CRITERIA, CRITERION_NAMES, FIDELITY, QUALITY, Critique, Judgement
 
 #: Least score of a criterion of fidelity, and of quality.

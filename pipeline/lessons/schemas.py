@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline.lessons.fields import Part, Ref, Text, Words
-from pipeline.lessons.lesson import Calculator, LessonType
+from pipeline.content.fields import Part, Ref, Text, Words
+from pipeline.content.lesson import Calculator, LessonType
 
 OUTLINE_SCHEMA = ("outline", 1)
 ENTRY_SCHEMA = ("entry", 1)

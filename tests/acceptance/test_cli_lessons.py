@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.lessons.bank.topic import SHIPPED
+from pipeline.bank.topic import SHIPPED
 from tests.said import Cli, Said
 
 COURSE = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "2")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from pipeline.lessons.addresses import item_of, owner, value_at
+from pipeline.content.addresses import item_of, owner, value_at
 from pipeline.lessons.asks import course_text
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.offline import OfflineAuthor

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.lessons.bank.instance import Instance
-from pipeline.lessons.bank.template import Template
-from pipeline.lessons.bank.topic import Bank, Topic
-from pipeline.lessons.checks_text import asked_words
+from pipeline.bank.instance import Instance
+from pipeline.bank.template import Template
+from pipeline.bank.topic import Bank, Topic
+from pipeline.content.checks_text import asked_words
 from pipeline.lessons.drafting.course import Outcome, outcomes
 
 Json = dict[str, Any]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pipeline.lessons.banned_text import stray_talk
+from pipeline.content.banned_text import stray_talk
 
 #: Characters that a lesson's title may have.
 TITLE_ROOM = 78

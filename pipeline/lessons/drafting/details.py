@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.lessons.cast import PLACES
+from pipeline.content.cast import PLACES
 from pipeline.lessons.drafting.course import outcomes, printable
 from pipeline.lessons.drafting.exam import timed_components
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.lessons.bank.template import Template
+from pipeline.bank.template import Template
 from pipeline.lessons.drafting.choice import Chosen, Json, Selection, TopicPart
 from pipeline.lessons.drafting.course import printable
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipeline.lessons.bank.topic import Bank, Topic
-from pipeline.lessons.checks_text import stem_of
+from pipeline.bank.topic import Bank, Topic
+from pipeline.content.checks_text import stem_of
 from pipeline.lessons.drafting.choice import Chosen, Json, Selection, TopicPart, parts_of
 from pipeline.lessons.drafting.course import TITLE_ROOM, printable
 from pipeline.lessons.drafting.exam import papers, rules_of_calculators

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.bank import shape
+from pipeline.bank.space import permuted
+from pipeline.bank.text import filled
+from pipeline.bank.topic import Bank, Topic, read_topic
+from pipeline.content.lesson import Item, WorkedExample
 from pipeline.errors import BankError
-from pipeline.lessons.bank import shape
-from pipeline.lessons.bank.space import permuted
-from pipeline.lessons.bank.text import filled
-from pipeline.lessons.bank.topic import Bank, Topic, read_topic
 from pipeline.lessons.checks_topics import examine
-from pipeline.lessons.lesson import Item, WorkedExample
 from pipeline.maths.display import FORMS, prose, shown_value
 from pipeline.maths.evaluation import EvaluationError, evaluate
 from pipeline.maths.functions import TABLE
@@ -72,7 +72,7 @@ def test_names_differ_within_a_class() -> None:
 
 def test_another_process_prints_the_same() -> None:
     code = (
-        "from pathlib import Path; from pipeline.lessons.bank.topic import read_topic;"
+        "from pathlib import Path; from pipeline.bank.topic import read_topic;"
         f"t = read_topic(Path({str(SMALL)!r}));"
         "print([q.draw(n, 'seed').item(['point 1']) for q in t.questions for n in range(3)])"
     )

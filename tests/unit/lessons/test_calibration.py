@@ -11,13 +11,13 @@ from typing import Any, cast
 
 import pytest
 
+from pipeline.content.addresses import value_at
+from pipeline.content.checks import CODE, CRITIC, ROWS, SOLVER, check_lesson
+from pipeline.content.lesson import Lesson
 from pipeline.engine.step import StepContext
 from pipeline.errors import TaskRejected
-from pipeline.lessons.addresses import value_at
 from pipeline.lessons.author import write_lesson
 from pipeline.lessons.catalogue import Catalogue
-from pipeline.lessons.checks import CODE, CRITIC, ROWS, SOLVER, check_lesson
-from pipeline.lessons.lesson import Lesson
 from pipeline.lessons.prompts import load_prompts
 from pipeline.llm.base import Reply, Request
 from tests.checks import FAULTS, documentation

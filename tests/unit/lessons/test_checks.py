@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.lessons.addresses import steps_of
-from pipeline.lessons.checks import CODE, ROWS, check_lesson, repeats
+from pipeline.content.addresses import steps_of
+from pipeline.content.checks import CODE, ROWS, check_lesson, repeats
 from tests.checking import Json, course, scheme_of
 from tests.small_lesson import fresh
 

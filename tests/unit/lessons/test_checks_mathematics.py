@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.lessons import checks_answers, checks_quantities, checks_working
+from pipeline.content import checks_answers, checks_quantities, checks_working
+from pipeline.content.findings import Case
+from pipeline.content.lesson import Lesson
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.earlier import converted
-from pipeline.lessons.findings import Case
-from pipeline.lessons.lesson import Lesson
 from tests.checking import Json, course, scheme_of
 from tests.small_lesson import fresh
 

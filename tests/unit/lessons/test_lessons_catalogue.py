@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.content.names import LEVELS, SUBJECTS, known_level, known_subject, level_name, shown, subject_name
 from pipeline.errors import CatalogueError
 from pipeline.lessons.catalogue import Catalogue, file_name, read_course, template
 from pipeline.lessons.course import Course
-from pipeline.lessons.names import LEVELS, SUBJECTS, known_level, known_subject, level_name, shown, subject_name
 
 GOOD = template("physics", "national_5")
 
@@ -42,7 +42,7 @@ def test_name_that_is_unknown_lists_all_and_names_the_nearest() -> None:
 
 def test_names_import_neither_yaml_nor_pydantic() -> None:
     heavy = {"yaml", "pydantic", "anthropic", "rich"}
-    code = f"import sys, pipeline.lessons.names; print(sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, pipeline.content.names; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.content.lesson import Lesson
 from pipeline.lessons.earlier import converted
-from pipeline.lessons.lesson import Lesson
 from tests import golden
 
 GOOD = sorted(Path("../shared/lessons").glob("GOOD_*.json"))

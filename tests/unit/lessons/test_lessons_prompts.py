@@ -12,18 +12,18 @@ import pytest
 from annotated_types import Ge, Le, MaxLen, MinLen
 from pydantic import BaseModel
 
+from pipeline.content.checks import ROWS, check_lesson
+from pipeline.content.fields import MATHS_COMMANDS, MAX_OPTIONAL, Words, wire_schema
+from pipeline.content.lesson import Corrections, Lesson, Solutions
+from pipeline.content.shape import rules
 from pipeline.errors import ConfigError
 from pipeline.lessons import prompts
 from pipeline.lessons.asks import Asks, Draft
-from pipeline.lessons.checks import ROWS, check_lesson
 from pipeline.lessons.estimate import estimate
-from pipeline.lessons.fields import MATHS_COMMANDS, MAX_OPTIONAL, Words, wire_schema
-from pipeline.lessons.lesson import Corrections, Lesson, Solutions
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.prompts import PLACEHOLDERS, load_prompts, render
 from pipeline.lessons.release import RULE
 from pipeline.lessons.schemas import CRITERIA, Critique, EntryDetails, Outline
-from pipeline.lessons.shape import rules
 from pipeline.llm.base import Request
 from pipeline.publish.mathml import check
 from tests.checking import MATHS, course, scheme_of

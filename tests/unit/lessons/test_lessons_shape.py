@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.lessons.addresses import address, owner, steps_of, texts, value_at
-from pipeline.lessons.checks import check_lesson
-from pipeline.lessons.fields import count_words
-from pipeline.lessons.lesson_reader import read_lesson, tidy
-from pipeline.lessons.shape import ITEMS
+from pipeline.content.addresses import address, owner, steps_of, texts, value_at
+from pipeline.content.checks import check_lesson
+from pipeline.content.fields import count_words
+from pipeline.content.lesson_reader import read_lesson, tidy
+from pipeline.content.shape import ITEMS
 from tests.checking import Json, course, scheme_of
 from tests.small_lesson import LESSON, fresh
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from pipeline.bank.topic import Bank
+from pipeline.content.cast import PLACES
+from pipeline.content.checks import check_lesson
 from pipeline.errors import ModelRejected
-from pipeline.lessons.bank.topic import Bank
-from pipeline.lessons.cast import PLACES
 from pipeline.lessons.catalogue import Catalogue
-from pipeline.lessons.checks import check_lesson
 from pipeline.lessons.course import Course
 from pipeline.lessons.drafting.lesson import lesson_title
 from pipeline.lessons.offline import OfflineAuthor

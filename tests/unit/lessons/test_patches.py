@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.lessons.addresses import texts, value_at
-from pipeline.lessons.findings import Finding
+from pipeline.content.addresses import texts, value_at
+from pipeline.content.findings import Finding
 from pipeline.lessons.patches import Patch, PatchScope, apply, read_patches
 from tests.small_lesson import LESSON, fresh
 

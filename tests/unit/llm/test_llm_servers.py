@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from pipeline.content.lesson import Corrections, Lesson, Solutions
 from pipeline.errors import ModelUnavailable
 from pipeline.lessons.asks import Asks, Draft
 from pipeline.lessons.catalogue import Catalogue
-from pipeline.lessons.lesson import Corrections, Lesson, Solutions
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.prompts import load_prompts
 from pipeline.lessons.schemas import Critique, Entry, EntryDetails, Outline

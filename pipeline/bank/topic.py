@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from pipeline.bank import shape
+from pipeline.bank.template import Template
+from pipeline.bank.yaml_text import YamlFault, YamlMap, parse
 from pipeline.errors import BankError
 from pipeline.files import read_regular
-from pipeline.lessons.bank import shape
-from pipeline.lessons.bank.template import Template
-from pipeline.lessons.yaml_text import YamlFault, YamlMap, parse
 
 #: Largest file, in bytes.
 MAX_BYTES = 400_000
-SHIPPED = Path(__file__).parent.parent / "topics"
+SHIPPED = Path(__file__).parent / "topics"
 _HEADER = re.compile(r"^(course|teaches):[ ]*([^\s#]+)", re.MULTILINE)
 
 

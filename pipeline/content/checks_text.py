@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
-from pipeline.lessons.banned_text import stray_talk
-from pipeline.lessons.cast import PEOPLE, PLACES
-from pipeline.lessons.fields import count_words
-from pipeline.lessons.findings import Case, Fault, Severity
-from pipeline.lessons.lesson import ExplainerCard, Item
-from pipeline.lessons.levels import level_row
+from pipeline.content.banned_text import stray_talk
+from pipeline.content.cast import PEOPLE, PLACES
+from pipeline.content.fields import count_words
+from pipeline.content.findings import Case, Fault, Severity
+from pipeline.content.lesson import ExplainerCard, Item
+from pipeline.content.levels import level_row
 from pipeline.publish import mathml
 
 _WORD = re.compile(r"\w+")

@@ -16,9 +16,9 @@ from typing import Any
 
 from sympy import Rational
 
-from pipeline.lessons.asked import Asked, asked, calculated
-from pipeline.lessons.findings import Case, Check, Fault, Severity
-from pipeline.lessons.lesson import ExplainerCard, Item, WorkedExample
+from pipeline.content.findings import Case, Check, Fault, Severity
+from pipeline.content.lesson import ExplainerCard, Item, WorkedExample
+from pipeline.content.question import Asked, asked, calculated
 from pipeline.maths.evaluation import EvaluationError
 from pipeline.maths.notation import Side, Statement, formulas, read, statement
 from pipeline.maths.statements import Lines, equal, half_place, names_of, signed

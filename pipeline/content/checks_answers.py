@@ -12,11 +12,11 @@ from fractions import Fraction
 from itertools import combinations, permutations
 from typing import Any
 
+from pipeline.content import checks_working
+from pipeline.content.findings import Case, Check, Fault, Severity
+from pipeline.content.lesson import ExplainerCard, Item
+from pipeline.content.question import Asked, asked, calculated, printed_like
 from pipeline.drawing import figure
-from pipeline.lessons import checks_working
-from pipeline.lessons.asked import Asked, asked, calculated, printed_like
-from pipeline.lessons.findings import Case, Check, Fault, Severity
-from pipeline.lessons.lesson import ExplainerCard, Item
 from pipeline.maths import forms
 from pipeline.maths.evaluation import EvaluationError, relations_in
 from pipeline.maths.notation import NotReadError, read, statement

@@ -8,9 +8,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from pipeline.content.findings import Case, Fault
+from pipeline.content.lesson import Item, Option, QuestionCard, WorkedExample
 from pipeline.drawing import figure as drawing
-from pipeline.lessons.findings import Case, Fault
-from pipeline.lessons.lesson import Item, Option, QuestionCard, WorkedExample
 
 _SPACES = re.compile(r"\s+")
 _OF_ABOVE = re.compile(r"\b(?:all|none|both|neither) of (?:the )?(?:above|these)\b|\ball the above\b", re.I)

@@ -14,7 +14,7 @@ from typing import Any
 
 from sympy import Integer, Rational, Symbol, latex, nan, zoo
 
-from pipeline.lessons.lesson import Item
+from pipeline.content.lesson import Item
 from pipeline.maths import forms, solutions
 from pipeline.maths.evaluation import EvaluationError, evaluate, names_in, relations_in
 from pipeline.maths.notation import Side, Statement, formulas, read, statement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipeline.lessons.names import shown
+from pipeline.content.names import shown
 
 
 @dataclass(frozen=True, slots=True)

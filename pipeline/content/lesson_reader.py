@@ -14,10 +14,10 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from pipeline.lessons.addresses import address, item_of
-from pipeline.lessons.fields import count_words
-from pipeline.lessons.findings import Finding, Severity, quoted
-from pipeline.lessons.lesson import Card, ExplainerCard, Item, Lesson, ModellingCard, QuestionCard, WorkedExample
+from pipeline.content.addresses import address, item_of
+from pipeline.content.fields import count_words
+from pipeline.content.findings import Finding, Severity, quoted
+from pipeline.content.lesson import Card, ExplainerCard, Item, Lesson, ModellingCard, QuestionCard, WorkedExample
 
 #: The row of shape in the table of checks.
 SHAPE = 1

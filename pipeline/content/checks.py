@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.lessons import checks_answers, checks_items, checks_quantities, checks_text, checks_working
-from pipeline.lessons.findings import Case, Check, Fault, Finding, Severity, quoted
-from pipeline.lessons.lesson_reader import SHAPE, read_lesson
-from pipeline.lessons.shape import shape_faults
+from pipeline.content import checks_answers, checks_items, checks_quantities, checks_text, checks_working
+from pipeline.content.findings import Case, Check, Fault, Finding, Severity, quoted
+from pipeline.content.lesson_reader import SHAPE, read_lesson
+from pipeline.content.shape import shape_faults
 
 #: Findings of one check beyond this many say the same again; and all findings of a lesson.
 MOST, MOST_TOGETHER = 10, 40

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.lessons.yaml_text import YamlFault, YamlList, YamlMap, YamlText
+from pipeline.bank.yaml_text import YamlFault, YamlList, YamlMap, YamlText
 from pipeline.maths import display
 from pipeline.maths.units import unit
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pipeline.bank.space import digest
+from pipeline.bank.text import PlainWords, TextPiece, filled, pieces
+from pipeline.bank.yaml_text import YamlText
 from pipeline.drawing.figure import faults
-from pipeline.lessons.bank.space import digest
-from pipeline.lessons.bank.text import PlainWords, TextPiece, filled, pieces
-from pipeline.lessons.yaml_text import YamlText
 from pipeline.maths.display import code, endless, inside, plain, prose, shown_value
 from pipeline.maths.evaluation import evaluate
 from pipeline.maths.units import printed
 
 if TYPE_CHECKING:
-    from pipeline.lessons.bank.template import Template
+    from pipeline.bank.template import Template
 
 _NAME = re.compile(r"(?<![\w.])[A-Za-zΑ-ω]\w*(?!\w*\()")
 _ROOTS = re.compile(r"roots\(([^,]+), *\w+\)")

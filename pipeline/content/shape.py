@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pipeline.lessons.fields import count_words
-from pipeline.lessons.findings import Fault
-from pipeline.lessons.lesson import Card, ExplainerCard, Item, Lesson, QuestionCard
+from pipeline.content.fields import count_words
+from pipeline.content.findings import Fault
+from pipeline.content.lesson import Card, ExplainerCard, Item, Lesson, QuestionCard
 
 #: Items by kind of card, least and most.
 ITEMS: Mapping[str, tuple[int, int]] = {

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from pipeline.lessons.fields import Part, Text, Words
+from pipeline.content.fields import Part, Text, Words
 
 #: Name and version of the wire schema; raise the version when a field changes. Version 1: earlier.py.
 LESSON_SCHEMA = ("lesson", 2)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from pipeline.lessons.cast import PEOPLE, PLACES
-from pipeline.lessons.yaml_text import YamlFault, YamlList, YamlMap, YamlText
+from pipeline.bank.yaml_text import YamlFault, YamlList, YamlMap, YamlText
+from pipeline.content.cast import PEOPLE, PLACES
 
 #: Most values of one range, and entries of one `let`.
 MAX_VALUES, MAX_ENTRIES = 1_000_000, 40

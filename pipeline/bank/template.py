@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pipeline.lessons.bank.instance import Instance, Skip
-from pipeline.lessons.bank.space import Space, permuted
-from pipeline.lessons.bank.text import codes
-from pipeline.lessons.yaml_text import YamlFault, YamlMap, YamlText
+from pipeline.bank.instance import Instance, Skip
+from pipeline.bank.space import Space, permuted
+from pipeline.bank.text import codes
+from pipeline.bank.yaml_text import YamlFault, YamlMap, YamlText
 from pipeline.maths.evaluation import EvaluationError, UndefinedValue, holds, names_in
 
 #: A walk ends after so many places in a row that give nothing.

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.lessons.asked import Asked
-from pipeline.lessons.checks_answers import answer_at, numbers_in, numeric, questions
-from pipeline.lessons.findings import Case, Check, Fault, Severity
-from pipeline.lessons.lesson import Item, QuestionCard
+from pipeline.content.checks_answers import answer_at, numbers_in, numeric, questions
+from pipeline.content.findings import Case, Check, Fault, Severity
+from pipeline.content.lesson import Item, QuestionCard
+from pipeline.content.question import Asked
 from pipeline.maths import units
 from pipeline.maths.evaluation import EvaluationError
 from pipeline.maths.notation import NotReadError, Side

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from pipeline.lessons.addresses import texts
-from pipeline.lessons.lesson import Lesson
+from pipeline.content.addresses import texts
+from pipeline.content.lesson import Lesson
 
 #: B: never published. R: fed back, the lesson is corrected. W: recorded, shown to the reviewer.
 Severity = Literal["B", "R", "W"]
