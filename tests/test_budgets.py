@@ -30,7 +30,7 @@ BUDGETS = {
     "publish": Budget(2_860, 8),
     "content": Budget(3_480, 7),
     "bank": Budget(960, 5),
-    "maths": Budget(3_270, 6),
+    "maths": Budget(3_290, 6),
     "drawing": Budget(3_300, 7),
     "engine": Budget(8_545, 8),
     "formats": Budget(10_050, 8),
@@ -115,8 +115,8 @@ def test_modules_are_named_by_nouns() -> None:
 #: Class names that several modules have: each shall be one class. Take a name off; add none.
 TWICE = frozenset(
     {
-        "Answered", "Backend", "Changes", "Choice", "Claim", "Entry", "Group", "Listing", "Outcome", "Part", "Plan",
-        "Point", "Question", "Recording", "Refusal", "Row", "Source", "StepFailed",
+        "Answered", "Backend", "Changes", "Choice", "Claim", "Entry", "Group", "Listing", "Outcome", "Plan",
+        "Point", "Recording", "Refusal", "Row", "Source", "StepFailed",
     }
 )  # fmt: skip
 

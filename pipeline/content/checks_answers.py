@@ -15,7 +15,7 @@ from typing import Any
 from pipeline.content import checks_working
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item
-from pipeline.content.question import Asked, asked, calculated, printed_like
+from pipeline.content.question import AskedPart, asked, calculated, printed_like
 from pipeline.drawing import figure
 from pipeline.maths import forms
 from pipeline.maths.evaluation import EvaluationError, relations_in
@@ -23,14 +23,14 @@ from pipeline.maths.notation import NotReadError, read, statement
 from pipeline.maths.rounding import RoundingError
 
 
-def questions(case: Case) -> Iterator[tuple[Item, Asked]]:
+def questions(case: Case) -> Iterator[tuple[Item, AskedPart]]:
     """Yield everything that is asked, part by part."""
     for where, item in case.lesson.items():
         for one in asked(where, item):
             yield item, one
 
 
-def answer_at(item: Item, one: Asked) -> str:
+def answer_at(item: Item, one: AskedPart) -> str:
     """Return the address of what is printed as the answer."""
     return f"{one.where}.options.1.text" if item.options else f"{one.where}.answer"
 
@@ -128,7 +128,7 @@ def numbers_in(text: str) -> list[Fraction]:
     return [Fraction(found) for found in _NUMBER.findall(_GROUPED.sub("", text)) if len(found) < 40]
 
 
-def _given(item: Item, one: Asked) -> set[Fraction]:
+def _given(item: Item, one: AskedPart) -> set[Fraction]:
     """Return the numbers that a question gives: in its words, its figures, and in answers to its earlier parts."""
     texts = [item.ask, *(part.ask for part in item.parts or ())]
     texts += [line for drawn in item.figures or () for line in drawn.lines]
@@ -193,7 +193,7 @@ def belongs(case: Case) -> Iterator[Fault]:
         yield from _unused(where, item)
 
 
-def _in_letters(one: Asked) -> bool:
+def _in_letters(one: AskedPart) -> bool:
     try:
         return bool(relations_in(one.expression)) or not numeric(one.value)
     except EvaluationError:
@@ -216,7 +216,7 @@ def _plain(number: Fraction) -> str:
     return str(float(number)).removesuffix(".0")
 
 
-def _one_number(one: Asked) -> bool:
+def _one_number(one: AskedPart) -> bool:
     return len(one.printed) == 1 and not one.printed[0].sides[-1].node.letters
 
 
@@ -262,11 +262,11 @@ def one_right(case: Case) -> Iterator[Fault]:
                 yield Fault(f"{where}.options.{right}.text", found, "options that differ")
 
 
-def _directions(one: Asked) -> list[str]:
+def _directions(one: AskedPart) -> list[str]:
     return [side.direction for printed in one.printed for side in printed.sides if side.direction]
 
 
-def _same_print(one: Asked, other: Asked) -> bool:
+def _same_print(one: AskedPart, other: AskedPart) -> bool:
     if " ".join(one.answer.split()) == " ".join(other.answer.split()):
         return True
     sides = [asked.printed[0].sides for asked in (one, other) if len(asked.printed) == 1]
@@ -310,7 +310,7 @@ def methods(case: Case) -> Iterator[Fault]:
                 yield Fault(at, f"{wrong.method} gives the right answer {tried[0].answer}", "a method that goes wrong")
 
 
-def _gives_the_answer(one: Asked, right: str) -> bool:
+def _gives_the_answer(one: AskedPart, right: str) -> bool:
     """Say whether a wrong method comes to the right value, unless only its form or its rounding is wrong."""
     if not _agrees(one) or _form_only(one):
         return False
@@ -323,7 +323,7 @@ def _gives_the_answer(one: Asked, right: str) -> bool:
 _ROUNDS = re.compile(r"\b(?:dp|sf|nearest|floor|ceil)\(")
 
 
-def _form_only(one: Asked) -> bool:
+def _form_only(one: AskedPart) -> bool:
     """Say whether a method has the right value in a form that the question does not want."""
     try:
         return bool(forms.form_fault(one.ask, statement(one.expression)))
@@ -331,7 +331,7 @@ def _form_only(one: Asked) -> bool:
         return False
 
 
-def _value(one: Asked) -> Any:
+def _value(one: AskedPart) -> Any:
     """Return the value of a wrong method, or as text why it has none."""
     try:
         return one.value if not relations_in(one.expression) else None
@@ -339,12 +339,12 @@ def _value(one: Asked) -> Any:
         return str(refused)
 
 
-def _method_fault(one: Asked) -> str:
+def _method_fault(one: AskedPart) -> str:
     value = _value(one)
     return value if isinstance(value, str) else one.outcome().fault
 
 
-def _agrees(one: Asked) -> bool:
+def _agrees(one: AskedPart) -> bool:
     outcome = one.outcome()
     return outcome.compared and not outcome.fault and not outcome.form
 

@@ -9,10 +9,10 @@ from typing import Any
 from pipeline.content.checks_answers import answer_at, numbers_in, numeric, questions
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import Item, QuestionCard
-from pipeline.content.question import Asked
+from pipeline.content.question import AskedPart
 from pipeline.maths import units
 from pipeline.maths.evaluation import EvaluationError
-from pipeline.maths.notation import NotReadError, Side
+from pipeline.maths.notation import NotReadError, PrintedSide
 from pipeline.maths.statements import endless, signed
 
 
@@ -84,7 +84,7 @@ def fitting_units(case: Case) -> Iterator[Fault]:
             )
 
 
-def _unit_fault(one: Asked, side: Side) -> str:
+def _unit_fault(one: AskedPart, side: PrintedSide) -> str:
     named = [match[1] for said in _SENTENCE.split(one.ask) if _COMMAND.search(said) for match in _IN.finditer(said)]
     quantities = [name for name in units.asked(one.ask) if name in _MEASURED]
     known = units.unit(side.unit)
@@ -138,7 +138,7 @@ def sense(case: Case) -> Iterator[Fault]:
             yield Fault(at, said, "a value that can be", also=(f"{one.where}.ask",))
 
 
-def _senseless(one: Asked, side: Side) -> str:
+def _senseless(one: AskedPart, side: PrintedSide) -> str:
     try:
         value = signed(side.value)
     except NotReadError:

@@ -18,11 +18,11 @@ from sympy import Rational
 
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item, WorkedExample
-from pipeline.content.question import Asked, asked, calculated
+from pipeline.content.question import AskedPart, asked, calculated
 from pipeline.maths.evaluation import EvaluationError
-from pipeline.maths.notation import Side, Statement, formulas, read, statement
+from pipeline.maths.notation import PrintedSide, PrintedStatement, formulas, read, statement
 from pipeline.maths.statements import Lines, equal, half_place, names_of, signed
-from pipeline.maths.trees import Node, NotReadError, Value
+from pipeline.maths.trees import MathNode, NotReadError, Value
 
 _DELIMITED = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?!\w)")
@@ -47,7 +47,7 @@ _SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z\\])|\n+")
 class Read:
     """What was read of one printed text."""
 
-    statements: list[Statement]
+    statements: list[PrintedStatement]
     #: All of its mathematics was read.
     whole: bool
 
@@ -65,8 +65,8 @@ def read_line(text: str, nouns: Set[str] = frozenset()) -> Read:
         return Read([*found, *more], whole and complete and not _NUMBER.search(_DELIMITED.sub("", line)))
 
 
-def _formulas(text: str) -> tuple[list[Statement], bool]:
-    found: list[Statement] = []
+def _formulas(text: str) -> tuple[list[PrintedStatement], bool]:
+    found: list[PrintedStatement] = []
     whole = True
     for formula in formulas(text):
         try:
@@ -76,10 +76,10 @@ def _formulas(text: str) -> tuple[list[Statement], bool]:
     return found, whole
 
 
-class Solution:
+class WorkingSolution:
     """The working of a question or an example with all that is known of its letters and values."""
 
-    def __init__(self, case: Case, questions: Sequence[Asked], working: Sequence[str], ask: str) -> None:
+    def __init__(self, case: Case, questions: Sequence[AskedPart], working: Sequence[str], ask: str) -> None:
         nouns = frozenset(re.findall(r"[a-z]{3,}", ask.lower()))
         self.questions = questions
         self.nouns = nouns
@@ -137,7 +137,7 @@ class Solution:
                 continue
         return found
 
-    def leads_to(self, question: Asked) -> bool:
+    def leads_to(self, question: AskedPart) -> bool:
         """Say whether a line shows the values of the answer; true where something was not read."""
         shown = [side for line in self.read for one in line.statements for side in one.sides]
         if not question.printed or not shown or not all(line.whole for line in self.read):
@@ -164,7 +164,7 @@ class Solution:
         return None
 
 
-def _taken_up(result: Node, later: Sequence[Side]) -> bool:
+def _taken_up(result: MathNode, later: Sequence[PrintedSide]) -> bool:
     """Say whether a value, or one it is rounded to, stands in a later line."""
     if not _valued(result) or hasattr(result.value, "shape"):
         return True
@@ -178,12 +178,12 @@ def _taken_up(result: Node, later: Sequence[Side]) -> bool:
     return False
 
 
-def _runs(node: Node) -> Iterator[Node]:
+def _runs(node: MathNode) -> Iterator[MathNode]:
     """Yield a node, and of a product its runs of factors: 9x of 9x(6x + 5)."""
     yield node
     count = len(node.parts) if node.kind == "product" else 0
     for start in range(min(count, 6)):
-        yield from (Node("product", node.parts[start:end]) for end in range(start + 2, min(count, 6) + 1))
+        yield from (MathNode("product", node.parts[start:end]) for end in range(start + 2, min(count, 6) + 1))
 
 
 def _valued(part: Any) -> bool:
@@ -209,14 +209,14 @@ def _same(side: Any, wanted: Any) -> bool:
         return False
 
 
-def course_formulas(course: Mapping[str, Any]) -> Sequence[Statement]:
+def course_formulas(course: Mapping[str, Any]) -> Sequence[PrintedStatement]:
     """Return the relationships that a catalogue names in its points: "v=u+at, s=ut+1/2at^2, …"."""
     points = [p for g in course.get("groups", ()) for o in g.get("outcomes", ()) for p in o.get("points", ())]
     return _formulas_in(tuple(point["text"] if isinstance(point, Mapping) else str(point) for point in points))
 
 
 @functools.lru_cache(16)
-def _formulas_in(texts: tuple[str, ...]) -> Sequence[Statement]:
+def _formulas_in(texts: tuple[str, ...]) -> Sequence[PrintedStatement]:
     found = []
     for text in texts:
         for piece in re.findall(r"[A-Za-z]\S*?(?:\s?=\s?)[^,;]+", text):
@@ -226,7 +226,7 @@ def _formulas_in(texts: tuple[str, ...]) -> Sequence[Statement]:
     return found
 
 
-def _first_formula(words: Sequence[str]) -> Statement | None:
+def _first_formula(words: Sequence[str]) -> PrintedStatement | None:
     """Return what the longest run of words from the first says as a formula."""
     for count in range(len(words), 0, -1):
         plain = re.sub(r"(?<![\^\d/])([A-Za-z])(\d)", r"\1_\2", " ".join(words[:count]))
@@ -240,23 +240,23 @@ def _first_formula(words: Sequence[str]) -> Statement | None:
 
 
 #: Solutions read last, each with its question: the checks and the summary ask for the same.
-_LAST: OrderedDict[tuple[str, int], tuple[Item, Solution]] = OrderedDict()
+_LAST: OrderedDict[tuple[str, int], tuple[Item, WorkingSolution]] = OrderedDict()
 
 
-def item_solution(case: Case, where: str, item: Item) -> Solution:
+def item_solution(case: Case, where: str, item: Item) -> WorkingSolution:
     """Return the working of a question."""
     known = _LAST.get((where, id(item)))
     if known is None or known[0] is not item:
-        known = _LAST[where, id(item)] = (item, Solution(case, asked(where, item), item.working, item.ask))
+        known = _LAST[where, id(item)] = (item, WorkingSolution(case, asked(where, item), item.working, item.ask))
         if len(_LAST) > 64:
             _LAST.popitem(last=False)
     return known[1]
 
 
-def example_solution(case: Case, where: str, example: WorkedExample) -> Solution:
+def example_solution(case: Case, where: str, example: WorkedExample) -> WorkingSolution:
     """Return the working of an example."""
-    return Solution(
-        case, [Asked(where, example.ask, example.ask, example.answer or "", "")], example.working, example.ask
+    return WorkingSolution(
+        case, [AskedPart(where, example.ask, example.ask, example.answer or "", "")], example.working, example.ask
     )
 
 
@@ -278,7 +278,7 @@ def lines(case: Case) -> Iterator[Fault]:
         yield from _prose(where, text, formula_lines)
 
 
-def _example(where: str, solution: Solution) -> Iterator[Fault]:
+def _example(where: str, solution: WorkingSolution) -> Iterator[Fault]:
     """Check that the working of an example begins from its own formula."""
     first = solution.questions[0].formulas[:1]
     if not _SET.match(solution.questions[0].ask) or not first or first[0].relations:
@@ -294,7 +294,7 @@ def _example(where: str, solution: Solution) -> Iterator[Fault]:
         )
 
 
-def _other_numbers(where: str, example: WorkedExample, solution: Solution) -> Iterator[Fault]:
+def _other_numbers(where: str, example: WorkedExample, solution: WorkingSolution) -> Iterator[Fault]:
     """Find an example whose working begins with a number that its question has not, and leaves one of its own out."""
     asked_for, used = _numbers(example.ask), _numbers(" ".join(example.working))
     first = next((line for line in example.working if _DELIMITED.search(line)), "")
@@ -308,7 +308,7 @@ def _other_numbers(where: str, example: WorkedExample, solution: Solution) -> It
         yield Fault(f"{where}.ask", said, "the same numbers in both", "W")
 
 
-def _working(where: str, solution: Solution, working: Sequence[str]) -> Iterator[Fault]:
+def _working(where: str, solution: WorkingSolution, working: Sequence[str]) -> Iterator[Fault]:
     wrong = False
     for place, line in enumerate(solution.read, 1):
         if said := solution.untrue(line):
@@ -363,7 +363,7 @@ def _wrong_value(method: str) -> str:
         return ""
 
 
-def _marks(where: str, item: Item, solution: Solution) -> Iterator[Fault]:
+def _marks(where: str, item: Item, solution: WorkingSolution) -> Iterator[Fault]:
     known: list[Value] | None = None
     complete = all(line.whole for line in solution.read) and all(question.printed for question in solution.questions)
     for place, text in enumerate(item.marks, 1):
@@ -387,7 +387,7 @@ def _marks(where: str, item: Item, solution: Solution) -> Iterator[Fault]:
                 )
 
 
-def _known(side: Side, known: Sequence[Value]) -> bool:
+def _known(side: PrintedSide, known: Sequence[Value]) -> bool:
     """Say whether a value, perhaps with the other sign or before it was rounded, is among others."""
     if hasattr(side.value, "shape"):
         return True

@@ -17,11 +17,11 @@ from sympy import Integer, Rational, Symbol, latex, nan, zoo
 from pipeline.content.lesson import Item
 from pipeline.maths import forms, solutions
 from pipeline.maths.evaluation import EvaluationError, evaluate, names_in, relations_in
-from pipeline.maths.notation import Side, Statement, formulas, read, statement
+from pipeline.maths.notation import PrintedSide, PrintedStatement, formulas, read, statement
 from pipeline.maths.numbers import symbolic
 from pipeline.maths.rounding import RoundingError, round_half_up
 from pipeline.maths.statements import endless, equal, half_place, readable, signed
-from pipeline.maths.trees import Node, NotReadError
+from pipeline.maths.trees import MathNode, NotReadError
 from pipeline.maths.trees import evaluate as value_at
 
 _WORD = re.compile(r"[a-z]{3,}")
@@ -42,7 +42,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedPart:
     """One thing that is asked: a question, or a part of one."""
 
     where: str
@@ -63,7 +63,7 @@ class Asked:
         return forms.rounding(self.ask) or forms.rounding(self.question)
 
     @cached_property
-    def printed(self) -> list[Statement]:
+    def printed(self) -> list[PrintedStatement]:
         """Return what the printed answer says; nothing where it is not read."""
         try:
             return read(self.answer, frozenset(_WORD.findall(self.question.lower())))
@@ -71,7 +71,7 @@ class Asked:
             return []
 
     @cached_property
-    def task(self) -> list[Statement]:
+    def task(self) -> list[PrintedStatement]:
         """Return the relations to be solved or rearranged; none where a value is asked."""
         try:
             if self.expression:
@@ -82,7 +82,7 @@ class Asked:
             return []
 
     @cached_property
-    def formulas(self) -> list[Statement]:
+    def formulas(self) -> list[PrintedStatement]:
         """Return the formulas of the question that are read, but for single letters."""
         found = []
         for text in formulas(self.ask) or formulas(self.question):
@@ -174,7 +174,7 @@ class Asked:
             rest.remove(near[0])
         return Outcome(True, f"{', '.join(map(readable, rest))} is missing" if rest else "")
 
-    def _number(self, side: Side, value: Any) -> Outcome:
+    def _number(self, side: PrintedSide, value: Any) -> Outcome:
         """Compare one number: exact, or rounded half up as the question says."""
         printed = side.value
         if side.unit == "%" and abs(signed(printed - value * 100)) < abs(signed(printed - value)):
@@ -198,11 +198,11 @@ class Asked:
         return Outcome(True, "", "" if _figures(side, wanted, rule) else f"{side.text} does not show {wanted} ({rule})")
 
 
-def _rounded(side: Side, value: Any) -> bool:
+def _rounded(side: PrintedSide, value: Any) -> bool:
     return abs(signed(side.value - value)) <= float(half_place(side)) * 1.001
 
 
-def _figures(side: Side, wanted: str, rule: str) -> bool:
+def _figures(side: PrintedSide, wanted: str, rule: str) -> bool:
     """Say whether as many places are shown as the rounding has."""
     if side.places is None or not rule.endswith(("sf", "dp")):
         return True
@@ -229,7 +229,7 @@ def _parted(value: Any) -> Any:
     return tuple(value) if hasattr(value, "shape") else value
 
 
-def same_for_all(node: Node, value: Any) -> bool:
+def same_for_all(node: MathNode, value: Any) -> bool:
     """Say whether a printed expression equals a value for all values of its letters.
 
     Raises:
@@ -254,10 +254,10 @@ def same_for_all(node: Node, value: Any) -> bool:
 
 
 #: Questions read last, each with its item: several checks ask for the same.
-_LAST: OrderedDict[tuple[str, int], tuple[Item, list[Asked]]] = OrderedDict()
+_LAST: OrderedDict[tuple[str, int], tuple[Item, list[AskedPart]]] = OrderedDict()
 
 
-def asked(where: str, item: Item) -> list[Asked]:
+def asked(where: str, item: Item) -> list[AskedPart]:
     """Return what a question asks: itself, with its answer or right option, or each of its parts."""
     known = _LAST.get((where, id(item)))
     if known is None or known[0] is not item:
@@ -267,14 +267,14 @@ def asked(where: str, item: Item) -> list[Asked]:
     return known[1]
 
 
-def _asked(where: str, item: Item) -> Iterator[Asked]:
+def _asked(where: str, item: Item) -> Iterator[AskedPart]:
     names: dict[str, Any] = {}
     if not item.parts:
         answer = item.options[0].text if item.options else item.answer or ""
-        yield Asked(where, item.ask, item.ask, answer, item.expression or "", choice=bool(item.options))
+        yield AskedPart(where, item.ask, item.ask, answer, item.expression or "", choice=bool(item.options))
     for letter, part in zip("abcdef", item.parts or (), strict=False):
         question = f"{item.ask} {part.ask}"
-        one = Asked(f"{where}({letter})", part.ask, question, part.answer, part.expression or "", dict(names))
+        one = AskedPart(f"{where}({letter})", part.ask, question, part.answer, part.expression or "", dict(names))
         yield one
         try:
             value = one.value if part.expression else None
@@ -293,7 +293,7 @@ def shown_value(value: Any) -> str:
     return readable(value)
 
 
-def printed_like(value: Any, like: Asked) -> str:
+def printed_like(value: Any, like: AskedPart) -> str:
     """Return a value as pages print it: rounded and with the unit as the right answer of its question."""
     if isinstance(value, list):
         return " or ".join(printed_like(part, like) for part in value)

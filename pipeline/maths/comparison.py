@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline.maths import forms, units
-from pipeline.maths.notation import NotReadError, Side, Statement, read
+from pipeline.maths.notation import NotReadError, PrintedSide, PrintedStatement, read
 from pipeline.maths.statements import equal, half_place, identical, scaled, size
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -24,7 +24,7 @@ def same_answer(key: str, answer: str, ask: str = "") -> bool | None:
         return None
 
 
-def _matched(wanted: Sequence[Statement], found: Sequence[Statement], rounded: bool) -> bool:
+def _matched(wanted: Sequence[PrintedStatement], found: Sequence[PrintedStatement], rounded: bool) -> bool:
     """Return whether each statement has its like, in any order."""
     left = list(found)
     for statement in wanted:
@@ -35,7 +35,7 @@ def _matched(wanted: Sequence[Statement], found: Sequence[Statement], rounded: b
     return True
 
 
-def _same(one: Statement, other: Statement, rounded: bool) -> bool:
+def _same(one: PrintedStatement, other: PrintedStatement, rounded: bool) -> bool:
     one, other = _turned(one), _turned(other)
     if _compares(one) or _compares(other):
         pairs = zip(one.sides, other.sides, strict=False)
@@ -47,19 +47,19 @@ def _same(one: Statement, other: Statement, rounded: bool) -> bool:
     return _same_side(one.sides[-1], other.sides[-1], rounded)
 
 
-def _turned(statement: Statement) -> Statement:
+def _turned(statement: PrintedStatement) -> PrintedStatement:
     """Return "2 < x" as "x > 2"."""
     sides, relations = statement.sides, statement.relations
     if len(sides) == 2 and relations[0] in _TURNED and sides[1].node.letters and not sides[0].node.letters:
-        return Statement((sides[1], sides[0]), (_TURNED[relations[0]],))
+        return PrintedStatement((sides[1], sides[0]), (_TURNED[relations[0]],))
     return statement
 
 
-def _compares(statement: Statement) -> bool:
+def _compares(statement: PrintedStatement) -> bool:
     return any(relation in _TURNED for relation in statement.relations)
 
 
-def _same_side(one: Side, other: Side, rounded: bool) -> bool:
+def _same_side(one: PrintedSide, other: PrintedSide, rounded: bool) -> bool:
     if one.unit and other.unit and not units.same_quantity(one.unit, other.unit):
         return False
     if one.node.letters or other.node.letters:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from sympy import PolynomialError, factor_list, gcd
 from sympy.polys.polyerrors import BasePolynomialError
 
-from pipeline.maths.notation import Statement
-from pipeline.maths.trees import Node
+from pipeline.maths.notation import PrintedStatement
+from pipeline.maths.trees import MathNode
 
-Predicate = Callable[[Node], str | None]
+Predicate = Callable[[MathNode], str | None]
 _COUNTS = {
     word: number
     for number, words in enumerate(
@@ -66,29 +66,29 @@ def _step(match: re.Match[str]) -> str:
 # ---- what a tree looks like
 
 
-def _plain(node: Node) -> Node:
+def _plain(node: MathNode) -> MathNode:
     while node.kind in ("minus", "unit"):
         node = node.parts[0]
     return node
 
 
-def _whole(node: Node) -> int | None:
+def _whole(node: MathNode) -> int | None:
     node = _plain(node)
     return int(node.text) if node.kind == "number" and "." not in node.text else None
 
 
-def _fraction(node: Node) -> tuple[int, int] | None:
+def _fraction(node: MathNode) -> tuple[int, int] | None:
     """Return top and bottom of one fraction of whole numbers."""
     node = _plain(node)
     if node.kind == "mixed":
-        node = Node("quotient", node.parts[1:])
+        node = MathNode("quotient", node.parts[1:])
     if node.kind != "quotient":
         return None
     top, low = _whole(node.parts[0]), _whole(node.parts[1])
     return None if top is None or not low else (top, low)
 
 
-def lowest_terms(node: Node) -> str | None:
+def lowest_terms(node: MathNode) -> str | None:
     """Refuse a fraction of whole numbers with a common factor."""
     for part in node.walk():
         if (found := _fraction(part)) and (shared := math.gcd(*found)) > 1:
@@ -98,7 +98,7 @@ def lowest_terms(node: Node) -> str | None:
     return None
 
 
-def rational_denominator(node: Node) -> str | None:
+def rational_denominator(node: MathNode) -> str | None:
     """Refuse a root below a line."""
     below = (part.parts[1] for part in node.walk() if part.kind == "quotient")
     return (
@@ -106,7 +106,7 @@ def rational_denominator(node: Node) -> str | None:
     )
 
 
-def simplest(node: Node) -> str | None:
+def simplest(node: MathNode) -> str | None:
     """Refuse a reducible fraction, a square factor under a root, like roots or terms, letters that cancel."""
     roots = []
     for part in node.walk():
@@ -120,12 +120,12 @@ def simplest(node: Node) -> str | None:
     return lowest_terms(node) or rational_denominator(node) or _uncollected(node) or _cancels(node)
 
 
-def _terms(node: Node) -> list[Node]:
+def _terms(node: MathNode) -> list[MathNode]:
     node = _plain(node)
     return [inner for part in node.parts for inner in _terms(part)] if node.kind == "sum" else [node]
 
 
-def _uncollected(node: Node) -> str | None:
+def _uncollected(node: MathNode) -> str | None:
     """Refuse terms that are multiples of one another."""
     terms = _terms(node)
     for place, one in enumerate(terms):
@@ -135,7 +135,7 @@ def _uncollected(node: Node) -> str | None:
     return None
 
 
-def _cancels(node: Node) -> str | None:
+def _cancels(node: MathNode) -> str | None:
     node = _plain(node)
     if node.kind != "quotient" or not node.letters:
         return None
@@ -143,7 +143,7 @@ def _cancels(node: Node) -> str | None:
     return None if shared == 1 else f"{shared} cancels".replace("**", "^")
 
 
-def mixed_number(node: Node) -> str | None:
+def mixed_number(node: MathNode) -> str | None:
     """Return a whole number, or one and a proper fraction in lowest terms."""
     plain = _plain(node)
     if plain.kind == "mixed":
@@ -152,7 +152,7 @@ def mixed_number(node: Node) -> str | None:
     return None if _whole(node) is not None else "not a mixed number"
 
 
-def one_fraction(node: Node) -> str | None:
+def one_fraction(node: MathNode) -> str | None:
     """Return one fraction, or a whole number."""
     plain = _plain(node)
     if plain.kind == "quotient" or _whole(node) is not None or plain.kind == "mixed":
@@ -161,7 +161,7 @@ def one_fraction(node: Node) -> str | None:
     return None if fraction_times and plain.letters else "not one fraction"
 
 
-def scientific(node: Node) -> str | None:
+def scientific(node: MathNode) -> str | None:
     """Return a number from 1 to less than 10 times a power of ten."""
     plain = _plain(node)
     if plain.kind != "product" or len(plain.parts) != 2 or plain.parts[1].kind != "power":
@@ -172,7 +172,7 @@ def scientific(node: Node) -> str | None:
     return None if 1 <= abs(front.value) < 10 else f"{front.text} is not from 1 to less than 10"
 
 
-def expanded(node: Node) -> str | None:
+def expanded(node: MathNode) -> str | None:
     """Return a sum of terms: no bracket left, like terms collected."""
     if any(
         part.kind in ("product", "power") and any(inner.kind == "sum" for inner in part.parts) for part in node.walk()
@@ -181,7 +181,7 @@ def expanded(node: Node) -> str | None:
     return _uncollected(node)
 
 
-def factorised(node: Node) -> str | None:
+def factorised(node: MathNode) -> str | None:
     """Return a product whose factors cannot be factorised again over the whole numbers."""
     plain = _plain(node)
     factors = _factors(plain)
@@ -199,7 +199,7 @@ def factorised(node: Node) -> str | None:
     return None
 
 
-def _factors(node: Node) -> list[Node]:
+def _factors(node: MathNode) -> list[MathNode]:
     node = _plain(node)
     if node.kind == "product":
         return [inner for part in node.parts for inner in _factors(part)]
@@ -207,7 +207,7 @@ def _factors(node: Node) -> list[Node]:
     return _factors(node.parts[0]) * exponent if exponent and 1 < exponent < 9 else [node]
 
 
-def completed_square(node: Node) -> str | None:
+def completed_square(node: MathNode) -> str | None:
     """Return (x + p)^2 + q, or with a factor before the bracket."""
     letters = [term for term in _terms(node) if term.letters]
     factors = _plain(letters[0]).parts if len(letters) == 1 and _plain(letters[0]).kind == "product" else letters
@@ -216,7 +216,7 @@ def completed_square(node: Node) -> str | None:
     return None if is_square and squares[0].parts[0].kind in ("sum", "letter") else "not one square and a number"
 
 
-def one_power(node: Node) -> str | None:
+def one_power(node: MathNode) -> str | None:
     """Return one power, perhaps with a number before it."""
     plain = _plain(node)
     parts = plain.parts if plain.kind in ("product", "quotient") else (plain,)
@@ -224,13 +224,13 @@ def one_power(node: Node) -> str | None:
     return "not one power" if plain.kind == "sum" or len(powers) > 1 else None
 
 
-def positive_powers(node: Node) -> str | None:
+def positive_powers(node: MathNode) -> str | None:
     """Refuse negative powers."""
     negative = any(part.kind == "power" and part.parts[1].value.is_negative for part in node.walk())
     return "a power is negative" if negative else None
 
 
-def _exact(node: Node) -> str | None:
+def _exact(node: MathNode) -> str | None:
     """Refuse a decimal where roots or π are to stay."""
     return (
         "a decimal, not an exact value"
@@ -239,11 +239,11 @@ def _exact(node: Node) -> str | None:
     )
 
 
-def _decimal(node: Node) -> str | None:
+def _decimal(node: MathNode) -> str | None:
     return None if _plain(node).kind == "number" else "not a decimal"
 
 
-def _vector(node: Node) -> str | None:
+def _vector(node: MathNode) -> str | None:
     return None if any(part.kind == "vector" for part in node.walk()) else "not components in a bracket"
 
 
@@ -302,7 +302,7 @@ def subject(question: str) -> str:
     return match["name"].replace("\\", "").replace("{", "").replace("}", "").replace("_", "") if match else ""
 
 
-def form_fault(question: str, statement: Statement) -> str | None:
+def form_fault(question: str, statement: PrintedStatement) -> str | None:
     """Return which form the answer lacks that the question asks for, with the reason; None where it has all."""
     name = subject(question)
     if name and (len(statement.sides) > 1 or statement.sides[0].node.letters):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipeline.maths.pieces import Token
-from pipeline.maths.trees import Node, NotReadError, number
+from pipeline.maths.pieces import Lexeme
+from pipeline.maths.trees import MathNode, NotReadError, number
 
 #: How deep brackets may be nested.
 MOST_DEPTH = 30
@@ -13,37 +13,37 @@ _MULTIPLES = {"thousand": "1000", "million": "1000000", "billion": "1000000000"}
 class Parser:
     """Recursive descent over the tokens of one side."""
 
-    def __init__(self, tokens: list[Token]) -> None:
-        self._tokens = [*tokens, Token("end", "")]
+    def __init__(self, tokens: list[Lexeme]) -> None:
+        self._tokens = [*tokens, Lexeme("end", "")]
         self._at = self._depth = 0
 
-    def whole(self) -> Node:
+    def whole(self) -> MathNode:
         """Return the tree of all tokens."""
         node = self._sum()
         if self._peek().kind != "end":
             raise NotReadError(f"{self._peek().text!r} is left over")
         return node
 
-    def _peek(self, ahead: int = 0) -> Token:
+    def _peek(self, ahead: int = 0) -> Lexeme:
         return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
 
     def _is(self, *texts: str) -> bool:
         token = self._peek()
         return token.text in texts and token.kind in ("sign", "command")
 
-    def _take(self, want: str = "") -> Token:
+    def _take(self, want: str = "") -> Lexeme:
         token = self._peek()
         if token.kind == "end" or (want and token.text != want):
             raise NotReadError(f"expected {want or 'more'}, found {token.text or 'the end'}")
         self._at += 1
         return token
 
-    def _closed(self, closing: str) -> Node:
+    def _closed(self, closing: str) -> MathNode:
         node = self._sum()
         self._take(closing)
         return node
 
-    def _sum(self) -> Node:
+    def _sum(self) -> MathNode:
         self._depth += 1
         if self._depth > MOST_DEPTH:
             raise NotReadError("too deep")
@@ -51,18 +51,18 @@ class Parser:
         while self._is("+", "-"):
             minus = self._take().text == "-"
             term = self._signed()
-            terms.append(Node("minus", (term,)) if minus else term)
+            terms.append(MathNode("minus", (term,)) if minus else term)
         self._depth -= 1
-        return Node("sum", tuple(terms)) if len(terms) > 1 else terms[0]
+        return MathNode("sum", tuple(terms)) if len(terms) > 1 else terms[0]
 
-    def _signed(self) -> Node:
+    def _signed(self) -> MathNode:
         minus = False
         while self._is("+", "-"):
             minus ^= self._take().text == "-"
         node = self._product()
-        return Node("minus", (node,)) if minus else node
+        return MathNode("minus", (node,)) if minus else node
 
-    def _product(self) -> Node:
+    def _product(self) -> MathNode:
         factors = [self._factor()]
         while True:
             if self._is("*"):
@@ -71,7 +71,7 @@ class Parser:
             elif self._is("/", ":"):
                 self._take()
                 low = self._signed_factor()
-                factors = [Node("quotient", (_joined(factors), low))]
+                factors = [MathNode("quotient", (_joined(factors), low))]
             elif self._begins():
                 if self._peek().kind == "number":
                     raise NotReadError("two numbers side by side")
@@ -79,12 +79,12 @@ class Parser:
             else:
                 return _joined(factors)
 
-    def _signed_factor(self) -> Node:
+    def _signed_factor(self) -> MathNode:
         minus = False
         while self._is("+", "-"):
             minus ^= self._take().text == "-"
         node = self._factor()
-        return Node("minus", (node,)) if minus else node
+        return MathNode("minus", (node,)) if minus else node
 
     def _begins(self) -> bool:
         token = self._peek()
@@ -92,50 +92,54 @@ class Parser:
             return True
         return self._is("(", "[", "{", r"\frac", r"\sqrt", "√", r"\abs", r"\begin", r"\binom")
 
-    def _factor(self) -> Node:
+    def _factor(self) -> MathNode:
         node = self._atom()
         while True:
             token = self._peek()
             if token.kind == "unit":
                 unit = self._take().text
-                node = Node("percent", (node,)) if unit in ("%", "per cent", "percent") else Node("unit", (node,), unit)
+                node = (
+                    MathNode("percent", (node,))
+                    if unit in ("%", "per cent", "percent")
+                    else MathNode("unit", (node,), unit)
+                )
             elif self._is("%"):
                 self._take()
-                node = Node("percent", (node,))
+                node = MathNode("percent", (node,))
             elif self._is("°"):
                 self._take()
-                node = Node("unit", (node,), "°")
+                node = MathNode("unit", (node,), "°")
             elif self._is("^"):
                 self._take()
                 node = self._powered(node)
             elif self._is("million", "thousand", "billion"):
-                node = Node("product", (node, number(_MULTIPLES[self._take().text])))
+                node = MathNode("product", (node, number(_MULTIPLES[self._take().text])))
             else:
                 return node
 
-    def _powered(self, base: Node) -> Node:
+    def _powered(self, base: MathNode) -> MathNode:
         if self._is("°"):
             self._take()
-            return Node("unit", (base,), "°")
+            return MathNode("unit", (base,), "°")
         if self._is("{") and self._peek(1).text == "°" and self._peek(2).text == "}":
             self._at += 3
-            return Node("unit", (base,), "°")
-        node = Node("power", (base, self._argument()))
+            return MathNode("unit", (base,), "°")
+        node = MathNode("power", (base, self._argument()))
         if self._is("^"):
             raise NotReadError("a second power")
         return node
 
-    def _argument(self) -> Node:
+    def _argument(self) -> MathNode:
         """Return a group in braces, or one thing with its sign."""
         if self._is("{"):
             self._take()
             return self._closed("}")
         if self._is("-", "+"):
             minus = self._take().text == "-"
-            return Node("minus", (self._argument(),)) if minus else self._argument()
+            return MathNode("minus", (self._argument(),)) if minus else self._argument()
         return self._atom()
 
-    def _atom(self) -> Node:
+    def _atom(self) -> MathNode:
         self._depth += 1
         if self._depth > 2 * MOST_DEPTH:
             raise NotReadError("too deep")
@@ -143,26 +147,26 @@ class Parser:
         self._depth -= 1
         return node
 
-    def _unbounded_atom(self, token: Token) -> Node:
+    def _unbounded_atom(self, token: Lexeme) -> MathNode:
         if token.kind == "number":
             return self._number(token)
         if token.kind == "letter":
             return self._letter(token)
         if token.kind == "pi":
-            return Node("pi")
+            return MathNode("pi")
         if token.kind == "function":
             return self._function(token.text)
         if token.kind == "sign" and token.text == "£":
-            return Node("unit", (self._factor(),), "£")
+            return MathNode("unit", (self._factor(),), "£")
         if token.kind == "sign" and token.text == "|":
-            return Node("abs", (self._closed("|"),))
+            return MathNode("abs", (self._closed("|"),))
         if token.kind == "sign" and token.text in "([{":
             return self._bracket({"(": ")", "[": "]", "{": "}"}[token.text])
         if token.kind == "command" or token.text == "√":
             return self._command(token.text)
         raise NotReadError(f"{token.text!r} is not a value")
 
-    def _number(self, token: Token) -> Node:
+    def _number(self, token: Lexeme) -> MathNode:
         text = token.text
         if self._peek().kind == "recurring" and "." in text:
             return _recurring(text, self._take().text)
@@ -175,7 +179,7 @@ class Parser:
             self._take()
             top, low = self._argument(), self._argument()
             if top.kind == low.kind == "number" and "." not in top.text + low.text and low.text != "0":
-                return Node("mixed", (number(text), top, low))
+                return MathNode("mixed", (number(text), top, low))
             self._at = mark
         first, slash, second = self._peek(), self._peek(1), self._peek(2)
         if (
@@ -185,10 +189,10 @@ class Parser:
             and second.text.isdigit()
         ):
             self._at += 3
-            return Node("mixed", (number(text), number(first.text), number(second.text)))
+            return MathNode("mixed", (number(text), number(first.text), number(second.text)))
         return number(text)
 
-    def _letter(self, token: Token) -> Node:
+    def _letter(self, token: Lexeme) -> MathNode:
         name = token.text
         if self._is("_"):
             self._take()
@@ -201,7 +205,7 @@ class Parser:
                 name += self._take().text
         if self._is("("):
             name = self._called(name)
-        return Node("letter", (), name)
+        return MathNode("letter", (), name)
 
     def _called(self, name: str) -> str:
         """Return f(3) as one name; a letter before the coordinates of a point is its label and is not read."""
@@ -223,17 +227,17 @@ class Parser:
             raise NotReadError("a point with a label")
         return name
 
-    def _function(self, name: str) -> Node:
-        power: Node | None = None
+    def _function(self, name: str) -> MathNode:
+        power: MathNode | None = None
         if self._is("^"):
             self._take()
             power = self._argument()
             if power.value == -1:
                 name, power = f"a{name}", None
-        node = Node("function", (self._function_argument(),), name)
-        return Node("power", (node, power)) if power else node
+        node = MathNode("function", (self._function_argument(),), name)
+        return MathNode("power", (node, power)) if power else node
 
-    def _function_argument(self) -> Node:
+    def _function_argument(self) -> MathNode:
         """Return a bracket, or the numbers and letters up to the next sign: sin 2x is the sine of 2x."""
         if self._is("(", "{", "[", r"\frac", r"\sqrt"):
             node = self._atom()
@@ -249,7 +253,7 @@ class Parser:
     def _degrees_follow(self) -> bool:
         return self._peek(1).text == "°" or (self._peek(1).text == "{" and self._peek(2).text == "°")
 
-    def _bracket(self, closing: str) -> Node:
+    def _bracket(self, closing: str) -> MathNode:
         parts = [self._sum()]
         while self._is(","):
             self._take()
@@ -259,15 +263,15 @@ class Parser:
             return parts[0]
         if closing != ")" or len(parts) > 3:
             raise NotReadError("a list")
-        return Node("vector", tuple(parts))
+        return MathNode("vector", tuple(parts))
 
-    def _command(self, name: str) -> Node:
+    def _command(self, name: str) -> MathNode:
         if name == r"\frac":
-            return Node("quotient", (self._argument(), self._argument()))
+            return MathNode("quotient", (self._argument(), self._argument()))
         if name == r"\binom":
-            return Node("vector", (self._argument(), self._argument()))
+            return MathNode("vector", (self._argument(), self._argument()))
         if name == r"\abs":
-            return Node("abs", (self._argument(),))
+            return MathNode("abs", (self._argument(),))
         if name == r"\begin":
             parts = [self._sum()]
             while not self._is(r"\end"):
@@ -275,20 +279,20 @@ class Parser:
                 if not self._is(r"\end"):
                     parts.append(self._sum())
             self._take()
-            return Node("vector", tuple(parts))
+            return MathNode("vector", tuple(parts))
         index = number("2")
         if name == r"\sqrt" and self._is("["):
             self._take()
             index = self._closed("]")
-        return Node("root", (self._argument(), index))
+        return MathNode("root", (self._argument(), index))
 
 
-def _joined(factors: list[Node]) -> Node:
-    return Node("product", tuple(factors)) if len(factors) > 1 else factors[0]
+def _joined(factors: list[MathNode]) -> MathNode:
+    return MathNode("product", tuple(factors)) if len(factors) > 1 else factors[0]
 
 
-def _recurring(text: str, period: str) -> Node:
+def _recurring(text: str, period: str) -> MathNode:
     """Return 0.1 with the period 6 recurring as 0.1 + 6/90."""
     scale = 10 ** len(text.partition(".")[2])
     low = scale * (10 ** len(period) - 1)
-    return Node("sum", (number(text), Node("quotient", (number(period), number(str(low))))))
+    return MathNode("sum", (number(text), MathNode("quotient", (number(period), number(str(low))))))

@@ -13,20 +13,30 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from pipeline.maths.grammar import Parser
-from pipeline.maths.pieces import Token, pieces
-from pipeline.maths.trees import Node, NotReadError, Value, number
+from pipeline.maths.pieces import Lexeme, pieces
+from pipeline.maths.trees import MathNode, NotReadError, Value, number
 
-__all__ = ["Node", "NotReadError", "Side", "Statement", "expression", "formulas", "read", "statement", "tree"]
+__all__ = [
+    "MathNode",
+    "NotReadError",
+    "PrintedSide",
+    "PrintedStatement",
+    "expression",
+    "formulas",
+    "read",
+    "statement",
+    "tree",
+]
 
 #: Pieces that one text may have.
 MOST_TOKENS = 160
 
 
 @dataclass(frozen=True)
-class Side:
+class PrintedSide:
     """One side of a statement."""
 
-    node: Node
+    node: MathNode
     text: str
     #: Digits after the point where it is one number (times a power of ten), else None.
     places: int | None = None
@@ -44,10 +54,10 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Statement:
+class PrintedStatement:
     """Sides and the relations between them: = ≈ < > <= >= !=."""
 
-    sides: tuple[Side, ...]
+    sides: tuple[PrintedSide, ...]
     relations: tuple[str, ...] = ()
 
 
@@ -68,7 +78,7 @@ def expression(text: str) -> Value:
     return tree(text).value
 
 
-def tree(text: str) -> Node:
+def tree(text: str) -> MathNode:
     """Return one expression as it was written.
 
     Raises:
@@ -80,7 +90,7 @@ def tree(text: str) -> Node:
     return found.sides[0].node
 
 
-def statement(text: str) -> Statement:
+def statement(text: str) -> PrintedStatement:
     r"""Return what one formula says (the text between \( and \)), or one line of plain notation.
 
     Raises:
@@ -92,7 +102,7 @@ def statement(text: str) -> Statement:
     return found[0]
 
 
-def read(text: str, nouns: Set[str] = frozenset()) -> list[Statement]:
+def read(text: str, nouns: Set[str] = frozenset()) -> list[PrintedStatement]:
     """Return the statements of a short text that is mathematics as a whole.
 
     Args:
@@ -105,13 +115,13 @@ def read(text: str, nouns: Set[str] = frozenset()) -> list[Statement]:
 
 
 @functools.lru_cache(4096)
-def _formula(text: str) -> tuple[Statement, ...]:
+def _formula(text: str) -> tuple[PrintedStatement, ...]:
     return tuple(_statements(pieces(text, inside=True)))
 
 
 @functools.lru_cache(4096)
-def _read(text: str, nouns: frozenset[str]) -> tuple[Statement, ...]:
-    tokens: list[Token] = []
+def _read(text: str, nouns: frozenset[str]) -> tuple[PrintedStatement, ...]:
+    tokens: list[Lexeme] = []
     end = 0
     text = text.strip()
     text = text[:-1] if text.endswith(".") else text
@@ -123,23 +133,23 @@ def _read(text: str, nouns: frozenset[str]) -> tuple[Statement, ...]:
     return tuple(_statements(tokens))
 
 
-def _statements(tokens: list[Token]) -> list[Statement]:
+def _statements(tokens: list[Lexeme]) -> list[PrintedStatement]:
     if len(tokens) > MOST_TOKENS:
         raise NotReadError("too long")
-    found: list[Statement] = []
+    found: list[PrintedStatement] = []
     for part in _split(tokens):
         signs = [token for token in part if token.text == "±" and token.kind == "sign"]
         for sign in ("+", "-") if signs else ("",):
-            chosen = [Token("sign", sign) if sign and token.text == "±" else token for token in part]
+            chosen = [Lexeme("sign", sign) if sign and token.text == "±" else token for token in part]
             found.append(_statement(chosen))
     if not found:
         raise NotReadError("nothing")
     return found
 
 
-def _split(tokens: list[Token]) -> list[list[Token]]:
+def _split(tokens: list[Lexeme]) -> list[list[Lexeme]]:
     """Return the runs between "or", "and", ";" and, where each run has a relation of its own, commas."""
-    depth, runs, commas = 0, [[Token("end", "")][:0]], list[tuple[int, int]]()
+    depth, runs, commas = 0, [[Lexeme("end", "")][:0]], list[tuple[int, int]]()
     for token in tokens:
         depth += (token.text in ("(", "{", "[", r"\begin")) - (token.text in (")", "}", "]", r"\end"))
         if token.kind == "sign" and token.text == ";" and depth == 0:
@@ -156,8 +166,8 @@ def _split(tokens: list[Token]) -> list[list[Token]]:
     return [run for run in runs if run]
 
 
-def _statement(tokens: list[Token]) -> Statement:
-    sides: list[list[Token]] = [[]]
+def _statement(tokens: list[Lexeme]) -> PrintedStatement:
+    sides: list[list[Lexeme]] = [[]]
     relations: list[str] = []
     for token in tokens:
         if token.kind == "relation":
@@ -165,10 +175,10 @@ def _statement(tokens: list[Token]) -> Statement:
             sides.append([])
         else:
             sides[-1].append(token)
-    return Statement(tuple(_side(side) for side in sides), tuple(relations))
+    return PrintedStatement(tuple(_side(side) for side in sides), tuple(relations))
 
 
-def _side(tokens: list[Token]) -> Side:
+def _side(tokens: list[Lexeme]) -> PrintedSide:
     direction = tokens.pop().text if tokens and tokens[-1].kind == "direction" else ""
     text = "".join(token.text for token in tokens)
     glued = len(tokens) == 2 and (tokens[0].kind, tokens[1].kind, tokens[1].tight) == ("number", "letter", True)
@@ -177,33 +187,33 @@ def _side(tokens: list[Token]) -> Side:
     node = Parser(tokens).whole()
     unit, node = _own_unit(node)
     places, scale = _shown(node)
-    return Side(node, text, places, scale, unit, direction)
+    return PrintedSide(node, text, places, scale, unit, direction)
 
 
-def _own_unit(node: Node) -> tuple[str, Node]:
+def _own_unit(node: MathNode) -> tuple[str, MathNode]:
     """Return the unit of a whole side, and the side without units; none where units are multiplied."""
     found = [part.text for part in _outside_functions(node) if part.kind == "unit"]
     if node.kind == "percent" or (node.kind == "minus" and node.parts[0].kind == "percent"):
-        return "%", node if node.kind == "percent" else Node("percent", (Node("minus", node.parts[0].parts),))
+        return "%", node if node.kind == "percent" else MathNode("percent", (MathNode("minus", node.parts[0].parts),))
     one = len(set(found)) == 1 and (len(found) == 1 or node.kind == "sum")
     return found[0] if one else "", without_units(node)
 
 
-def _outside_functions(node: Node) -> Iterator[Node]:
+def _outside_functions(node: MathNode) -> Iterator[MathNode]:
     yield node
     if node.kind not in ("function", "power"):
         for part in node.parts:
             yield from _outside_functions(part)
 
 
-def without_units(node: Node) -> Node:
+def without_units(node: MathNode) -> MathNode:
     """Return a tree without its units."""
     if node.kind == "unit":
         return without_units(node.parts[0])
-    return Node(node.kind, tuple(without_units(part) for part in node.parts), node.text) if node.parts else node
+    return MathNode(node.kind, tuple(without_units(part) for part in node.parts), node.text) if node.parts else node
 
 
-def _shown(node: Node) -> tuple[int | None, int]:
+def _shown(node: MathNode) -> tuple[int | None, int]:
     """Return the decimals and the power of ten of a single number."""
     while node.kind == "minus":
         node = node.parts[0]

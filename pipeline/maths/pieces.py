@@ -43,7 +43,7 @@ _WORD = {"or": ";", "and": ";", "million": "million", "thousand": "thousand", "b
 _DIRECTION = re.compile(r"(?:to the )?(?:downwards|upwards|downward|upward|east|west|north|south|left|right)\b")
 
 
-class Token(NamedTuple):
+class Lexeme(NamedTuple):
     """kind: number, letter, unit, direction, function, command, relation, sign, end."""
 
     kind: str
@@ -52,7 +52,7 @@ class Token(NamedTuple):
     tight: bool = False
 
 
-def pieces(text: str, *, inside: bool, after: bool = False, nouns: Set[str] = frozenset()) -> list[Token]:
+def pieces(text: str, *, inside: bool, after: bool = False, nouns: Set[str] = frozenset()) -> list[Lexeme]:
     """Return the pieces of a formula (inside) or of the text round formulas.
 
     Args:
@@ -63,17 +63,17 @@ def pieces(text: str, *, inside: bool, after: bool = False, nouns: Set[str] = fr
     plain = _THIN.sub(lambda match: re.sub(r"\D", "", match[0]), text)
     for sign, tex in _HALVES.items():
         plain = plain.replace(sign, tex)
-    out: list[Token] = []
+    out: list[Lexeme] = []
     at, tight = 0, True
     while at < len(plain):
         behind = (out[-1].kind in ("number", "unit") or out[-1].text in ("}", ")")) if out else after
         if not inside and behind and (found := _unit(plain, at, nouns, glued=tight and bool(out))):
-            out.append(Token(found[0], found[1]))
+            out.append(Lexeme(found[0], found[1]))
             at, tight = found[2], True
             continue
         if powers := _POWERS.match(plain, at):
             exponent = powers[0].translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-"))
-            out += [Token("sign", "^"), Token("sign", "{"), *_signed(exponent), Token("sign", "}")]
+            out += [Lexeme("sign", "^"), Lexeme("sign", "{"), *_signed(exponent), Lexeme("sign", "}")]
             at, tight = powers.end(), True
             continue
         match = _TOKEN.match(plain, at)
@@ -88,12 +88,12 @@ def pieces(text: str, *, inside: bool, after: bool = False, nouns: Set[str] = fr
     return out
 
 
-def _signed(text: str) -> list[Token]:
-    minus = [Token("sign", "-")] if text.startswith("-") else []
+def _signed(text: str) -> list[Lexeme]:
+    minus = [Lexeme("sign", "-")] if text.startswith("-") else []
     digits = text.strip("-")
     if not digits.isdigit():
         raise NotReadError("a power without digits")
-    return [*minus, Token("number", digits)]
+    return [*minus, Lexeme("number", digits)]
 
 
 def _unit(plain: str, at: int, nouns: Set[str], *, glued: bool) -> tuple[str, str, int] | None:
@@ -108,58 +108,58 @@ def _unit(plain: str, at: int, nouns: Set[str], *, glued: bool) -> tuple[str, st
     return ("unit", word[0], word.end()) if word and start > at and word[0].lower() in nouns - _WORD.keys() else None
 
 
-def _piece(match: re.Match[str], *, inside: bool, tight: bool, plain: str) -> list[Token]:
+def _piece(match: re.Match[str], *, inside: bool, tight: bool, plain: str) -> list[Lexeme]:
     kind = match.lastgroup or ""
     text = match[0]
     if kind == "number":
-        return [Token("number", re.sub(r"[,{}]", "", text), tight)]
+        return [Lexeme("number", re.sub(r"[,{}]", "", text), tight)]
     if kind == "relation":
-        return [Token("relation", _RELATIONS[text])]
+        return [Lexeme("relation", _RELATIONS[text])]
     if kind in ("sign", "row"):
         text = "^" if text == "**" else _SIGNS.get(text, text)
-        return [Token("sign", text, tight)]
+        return [Lexeme("sign", text, tight)]
     if match["text"]:
         return _words(match["words"], match["power"] or "")
     if match["named"]:
-        return [Token("letter", match["name"] + ("bar" if match["named"] == "bar" else ""))]
+        return [Lexeme("letter", match["name"] + ("bar" if match["named"] == "bar" else ""))]
     if match["dot"] or match["over"]:
-        return [Token("recurring", match["dot"] or match["over"], tight)]
+        return [Lexeme("recurring", match["dot"] or match["over"], tight)]
     if match["table"]:
-        return [Token("command", rf"\{match['table']}")]
+        return [Lexeme("command", rf"\{match['table']}")]
     if match["command"]:
         return _command(match["command"])
     return _letters(match["letters"], inside=inside, tight=tight, plain=plain, at=match.start())
 
 
-def _words(words: str, power: str) -> list[Token]:
+def _words(words: str, power: str) -> list[Lexeme]:
     r"""Return what stands in \text: a unit, "or", or nothing that is read."""
     plain = words.strip()
     if plain in _WORD:
-        return [Token("sign", _WORD[plain])]
+        return [Lexeme("sign", _WORD[plain])]
     if _DIRECTION.fullmatch(plain):
-        return [Token("direction", plain)]
+        return [Lexeme("direction", plain)]
     if units.unit(plain + power):
-        return [Token("unit", plain + power)]
+        return [Lexeme("unit", plain + power)]
     raise NotReadError("words in a formula")
 
 
-def _command(name: str) -> list[Token]:
+def _command(name: str) -> list[Lexeme]:
     if name in _SPACES:
         return []
     if name in _GREEK:
-        return [Token("letter", name)]
+        return [Lexeme("letter", name)]
     if name in _FUNCTIONS or name in ("arcsin", "arccos", "arctan"):
-        return [Token("function", name.replace("arc", "a"))]
+        return [Lexeme("function", name.replace("arc", "a"))]
     if name == "pi":
-        return [Token("pi", name)]
+        return [Lexeme("pi", name)]
     sign = _COMMANDS.get(name, rf"\{name}")
     if sign in _RELATIONS:
-        return [Token("relation", _RELATIONS[sign])]
+        return [Lexeme("relation", _RELATIONS[sign])]
     if sign.startswith("letter:"):
-        return [Token("letter", sign[7:])]
+        return [Lexeme("letter", sign[7:])]
     if sign not in (r"\frac", r"\sqrt", r"\binom") and sign.startswith("\\"):
         raise NotReadError(f"the command {sign}")
-    return [Token("command" if sign.startswith("\\") else "sign", sign)]
+    return [Lexeme("command" if sign.startswith("\\") else "sign", sign)]
 
 
 #: Two capitals are the ends of a line (AB² is the square of its length), but for these products of physics.
@@ -168,26 +168,26 @@ _LETTERS = {"θ": "theta", "λ": "lambda", "α": "alpha", "Ω": "Omega"}
 _NAMES = re.compile(r"sqrt|asin|acos|atan|sin|cos|tan|pi|Abs|abs")
 
 
-def _letters(run: str, *, inside: bool, tight: bool, plain: str, at: int) -> list[Token]:
+def _letters(run: str, *, inside: bool, tight: bool, plain: str, at: int) -> list[Lexeme]:
     """Return letters one by one; words are not read."""
     if run in _WORD:
-        return [Token("sign", _WORD[run])]
+        return [Lexeme("sign", _WORD[run])]
     if re.fullmatch("[A-Z]{2}", run) and run not in _PRODUCTS:
-        return [Token("letter", run)]
-    out: list[Token] = []
+        return [Lexeme("letter", run)]
+    out: list[Lexeme] = []
     rest = run
     while rest:
         found = _NAMES.match(rest)
         name = found[0] if found else rest[0]
         rest = rest[len(name) :]
         if name in _FUNCTIONS:
-            out.append(Token("function", name))
+            out.append(Lexeme("function", name))
         elif name in ("pi", "π"):
-            out.append(Token("pi", "pi"))
+            out.append(Lexeme("pi", "pi"))
         elif name in ("sqrt", "Abs", "abs"):
-            out.append(Token("command", rf"\{name.lower()}"))
+            out.append(Lexeme("command", rf"\{name.lower()}"))
         else:
-            out.append(Token("letter", _LETTERS.get(name, name), tight))
+            out.append(Lexeme("letter", _LETTERS.get(name, name), tight))
     if len(out) > 3 or (not inside and len(out) > 1 and not _between_signs(plain, at, at + len(run))):
         raise NotReadError("words")
     return out

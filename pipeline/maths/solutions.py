@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from sympy import Integer, Poly, PolynomialError, Symbol, real_roots, together
 from sympy.polys.polyerrors import BasePolynomialError
 
-from pipeline.maths.notation import Statement
+from pipeline.maths.notation import PrintedStatement
 from pipeline.maths.statements import (
     equal,
     follows,
@@ -30,7 +30,7 @@ _BOUND = re.compile(
 Solution = dict[str, tuple[Value, Value]]
 
 
-def fault(task: Sequence[Statement], answer: Sequence[Statement], question: str) -> str | None:
+def fault(task: Sequence[PrintedStatement], answer: Sequence[PrintedStatement], question: str) -> str | None:
     """Return what is wrong with the printed solutions of a task, None where they are right and complete.
 
     Args:
@@ -56,7 +56,9 @@ def fault(task: Sequence[Statement], answer: Sequence[Statement], question: str)
     return None
 
 
-def _inequality(task: Sequence[Statement], answer: Sequence[Statement], letters: Sequence[str]) -> str | None:
+def _inequality(
+    task: Sequence[PrintedStatement], answer: Sequence[PrintedStatement], letters: Sequence[str]
+) -> str | None:
     if len(task) != 1 or len(answer) != 1 or len(letters) != 1:
         raise NotReadError("more than one inequality")
     if not answer[0].relations or names_of(answer[0]) != set(letters):
@@ -65,7 +67,7 @@ def _inequality(task: Sequence[Statement], answer: Sequence[Statement], letters:
     return f"{_text(answer[0])} has not the solutions of {_text(task[0])}" if wrong else None
 
 
-def _formula(task: Sequence[Statement], answer: Sequence[Statement]) -> str | None:
+def _formula(task: Sequence[PrintedStatement], answer: Sequence[PrintedStatement]) -> str | None:
     """Say whether a formula in several letters was rearranged rightly."""
     if len(task) != 1 or len(answer) != 1 or len(answer[0].sides) != 2 or names_of(answer[0]) != names_of(task[0]):
         raise NotReadError("not one formula")
@@ -75,7 +77,9 @@ def _formula(task: Sequence[Statement], answer: Sequence[Statement]) -> str | No
     return f"{_text(answer[0])} does not follow from {_text(task[0])}"
 
 
-def _read(answer: Sequence[Statement], letters: Sequence[str], task: Sequence[Statement]) -> list[Solution]:
+def _read(
+    answer: Sequence[PrintedStatement], letters: Sequence[str], task: Sequence[PrintedStatement]
+) -> list[Solution]:
     """Return the printed solutions, each with half of its last place."""
     found: list[Solution] = []
     for statement in answer:
@@ -101,12 +105,12 @@ def _read(answer: Sequence[Statement], letters: Sequence[str], task: Sequence[St
     return found
 
 
-def _order(task: Sequence[Statement]) -> list[str]:
+def _order(task: Sequence[PrintedStatement]) -> list[str]:
     """Return the letters of a task in the order of the alphabet: of a point, x comes first."""
     return sorted({name for statement in task for name in names_of(statement)})
 
 
-def _solves(statement: Statement, solution: Mapping[str, tuple[Value, Value]]) -> bool:
+def _solves(statement: PrintedStatement, solution: Mapping[str, tuple[Value, Value]]) -> bool:
     """Say whether values solve an equation: exactly, or to the last place that is printed."""
     exact = {name: value for name, (value, _) in solution.items()}
     left, right = statement.sides[0].node, statement.sides[-1].node
@@ -123,7 +127,7 @@ def _solves(statement: Statement, solution: Mapping[str, tuple[Value, Value]]) -
     return rounded and abs(signed(one - two)) <= allowed * 1.001
 
 
-def _incomplete(statement: Statement, letter: str, values: Sequence[Value], question: str) -> str | None:
+def _incomplete(statement: PrintedStatement, letter: str, values: Sequence[Value], question: str) -> str | None:
     floats = [signed(value) for value in values]
     if len({round(value, 9) for value in floats}) != len(floats):
         return "a solution is listed twice"
@@ -150,7 +154,7 @@ def _wanted(roots: Sequence[float], question: str) -> Sequence[float]:
     return roots
 
 
-def _real_roots(statement: Statement, letter: str) -> list[float] | None:
+def _real_roots(statement: PrintedStatement, letter: str) -> list[float] | None:
     """Return the different real solutions of a polynomial equation, None where it is another."""
     try:
         gap = together(statement.sides[0].node.value - statement.sides[-1].node.value)
@@ -164,7 +168,7 @@ def _real_roots(statement: Statement, letter: str) -> list[float] | None:
     return [signed(root) for root in roots]
 
 
-def _missed(statement: Statement, letter: str, values: Sequence[float], low: float, high: float) -> str | None:
+def _missed(statement: PrintedStatement, letter: str, values: Sequence[float], low: float, high: float) -> str | None:
     """Search the allowed interval for a solution that is not listed."""
     if outside := [value for value in values if not low <= value <= high]:
         return f"{letter} = {outside[0]:g} is not from {low:g} to {high:g}"
@@ -190,7 +194,7 @@ def _named(solution: Mapping[str, tuple[Value, Value]]) -> str:
     return ", ".join(f"{name} = {readable(value)}" for name, (value, _) in solution.items())
 
 
-def _text(statement: Statement) -> str:
+def _text(statement: PrintedStatement) -> str:
     parts = [statement.sides[0].text]
     for sign, side in zip(statement.relations, statement.sides[1:], strict=True):
         parts += [sign, side.text]

@@ -17,8 +17,8 @@ from math import prod
 from sympy import ImmutableMatrix, Integer, Rational, Symbol, solve
 
 from pipeline.maths import notation, units
-from pipeline.maths.notation import Side, Statement
-from pipeline.maths.trees import Node, NotReadError, Value, evaluate
+from pipeline.maths.notation import PrintedSide, PrintedStatement
+from pipeline.maths.trees import MathNode, NotReadError, Value, evaluate
 
 #: Values of letters that are tried together.
 _MOST_PLACES = 24
@@ -38,7 +38,7 @@ _ORDERS: Mapping[str, Callable[[float], bool]] = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LineVerdict:
     """What is known of one relation of a line."""
 
     truth: bool | None
@@ -91,7 +91,7 @@ def equal(left: Value, right: Value) -> bool:
     return size(left - right) <= _NOTHING * max(size(left), size(right), 1e-12)
 
 
-def half_place(side: Side) -> Value:
+def half_place(side: PrintedSide) -> Value:
     """Return half of the last place shown of a number; of 90,500 the last place is the hundred."""
     if side.places is None:
         return _ZERO
@@ -100,13 +100,13 @@ def half_place(side: Side) -> Value:
     return Rational(1, 2) * Integer(10) ** (side.scale - side.places + zeros)
 
 
-def _digits(node: Node) -> str:
+def _digits(node: MathNode) -> str:
     while node.kind in ("minus", "percent", "product"):
         node = node.parts[0]
     return node.text
 
 
-def identical(left: Node, right: Node) -> bool | None:
+def identical(left: MathNode, right: MathNode) -> bool | None:
     """Say whether two expressions are equal for all values of their letters; None where too few can be tried."""
     names = sorted(left.letters | right.letters)
     tried = 0
@@ -117,7 +117,7 @@ def identical(left: Node, right: Node) -> bool | None:
     return True if tried >= (3 if names else 1) else None
 
 
-def _samples(left: Node, right: Node, names: Sequence[str]) -> Iterator[tuple[Value, Value]]:
+def _samples(left: MathNode, right: MathNode, names: Sequence[str]) -> Iterator[tuple[Value, Value]]:
     for shift in range(len(_SAMPLES) if names else 1):
         at = {name: Integer(_SAMPLES[(place * 3 + shift) % len(_SAMPLES)]) for place, name in enumerate(names)}
         try:
@@ -126,7 +126,7 @@ def _samples(left: Node, right: Node, names: Sequence[str]) -> Iterator[tuple[Va
             continue
 
 
-def _proportional(left: Node, right: Node) -> bool:
+def _proportional(left: MathNode, right: MathNode) -> bool:
     """Say whether two expressions differ by a number or a factor for all values: then no value makes them equal."""
     pairs = list(_samples(left, right, sorted(left.letters | right.letters)))
     vector = any(isinstance(part, ImmutableMatrix) for pair in pairs for part in pair)
@@ -138,7 +138,7 @@ def _proportional(left: Node, right: Node) -> bool:
     )
 
 
-def _simplifies(left: Node, right: Node) -> bool:
+def _simplifies(left: MathNode, right: MathNode) -> bool:
     """Say whether a line collects the powers of a letter, as x^2 × x^3 = x^5 does: then it is meant for all values."""
     if any(part.kind == "sum" and part.letters for side in (left, right) for part in side.walk()):
         return False
@@ -148,7 +148,7 @@ def _simplifies(left: Node, right: Node) -> bool:
     return min(counts) == names and (max(counts) > names or nested)
 
 
-def scaled(side: Side, other: Side) -> Value:
+def scaled(side: PrintedSide, other: PrintedSide) -> Value:
     """Return what a value in the unit of one side is multiplied by to be in the other's."""
     one, two = units.unit(side.unit), units.unit(other.unit)
     if one is None or two is None or one.bases != two.bases or one.factor == two.factor:
@@ -161,21 +161,21 @@ def scaled(side: Side, other: Side) -> Value:
 class Lines:
     """The lines of one solution, with what they and the question say of letters."""
 
-    lines: Sequence[Sequence[Statement]]
-    given: Sequence[Statement] = ()
+    lines: Sequence[Sequence[PrintedStatement]]
+    given: Sequence[PrintedStatement] = ()
     #: Letters of the question's expressions: a line in these alone is an identity.
     own: frozenset[str] = frozenset()
     #: Formulas of the course; one in the same letters must agree.
-    formulas: Sequence[Statement] = ()
+    formulas: Sequence[PrintedStatement] = ()
     #: The question asks for a rounded answer: values of letters may be rounded.
     rounded: bool = False
     #: The inequality to be solved: all in its letter have its solutions.
-    inequality: Statement | None = None
+    inequality: PrintedStatement | None = None
     #: Several questions share these lines: a letter may have a value in each.
     parted: bool = False
     _known: dict[str, list[Known]] = field(default_factory=dict)
     _cents: list[Value] = field(default_factory=list)
-    _told: dict[Statement, list[Verdict]] = field(default_factory=dict)
+    _told: dict[PrintedStatement, list[LineVerdict]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for statement in [*self.given, *(statement for line in self.lines for statement in line)]:
@@ -191,7 +191,7 @@ class Lines:
         if not any(equal(known.value, value) for known in found):
             found.append(Known(value, off))
 
-    def _learn(self, statement: Statement) -> None:
+    def _learn(self, statement: PrintedStatement) -> None:
         if set(statement.relations) - {"=", "≈"}:
             return
         letters = [side for side in statement.sides if side.node.kind == "letter"]
@@ -204,13 +204,13 @@ class Lines:
         if not letters and len(statement.sides) > 1 and (cent := _cent(statement.sides[0], statement.sides[-1])):
             self._cents.append(cent)
 
-    def verdicts(self, statement: Statement) -> list[Verdict]:
+    def verdicts(self, statement: PrintedStatement) -> list[LineVerdict]:
         """Return what is known of each relation of a statement."""
         if statement not in self._told:
             self._told[statement] = self._verdicts(statement)
         return self._told[statement]
 
-    def _verdicts(self, statement: Statement) -> list[Verdict]:
+    def _verdicts(self, statement: PrintedStatement) -> list[LineVerdict]:
         if self.inequality and set(statement.relations) & set(_ORDERS) and len(names_of(self.inequality)) == 1:
             (name,) = names_of(self.inequality)
             if names_of(statement) == {name}:
@@ -218,23 +218,23 @@ class Lines:
         pairs = zip(statement.sides, statement.relations, statement.sides[1:], strict=False)
         return [self._verdict(left, sign, right) for left, sign, right in pairs]
 
-    def _inequality(self, statement: Statement, wanted: Statement, name: str) -> Verdict:
+    def _inequality(self, statement: PrintedStatement, wanted: PrintedStatement, name: str) -> LineVerdict:
         try:
             wrong = same_solutions([statement], wanted, name)
         except NotReadError:
-            return Verdict(None)
-        return Verdict(not wrong, f"a line in {name} has other solutions than the question" if wrong else "")
+            return LineVerdict(None)
+        return LineVerdict(not wrong, f"a line in {name} has other solutions than the question" if wrong else "")
 
-    def _verdict(self, left: Side, sign: str, right: Side) -> Verdict:
+    def _verdict(self, left: PrintedSide, sign: str, right: PrintedSide) -> LineVerdict:
         try:
             truth = self._truth(left, sign, right)
         except NotReadError:
-            return Verdict(None)
+            return LineVerdict(None)
         if truth is not False:
-            return Verdict(truth)
-        return Verdict(False, _said(left, sign, right))
+            return LineVerdict(truth)
+        return LineVerdict(False, _said(left, sign, right))
 
-    def _truth(self, left: Side, sign: str, right: Side) -> bool | None:
+    def _truth(self, left: PrintedSide, sign: str, right: PrintedSide) -> bool | None:
         names = sorted(left.node.letters | right.node.letters)
         if not names:
             return self._numbers(left, sign, right)
@@ -248,14 +248,14 @@ class Lines:
             return self._with_values(left, sign, right, names)
         return self._without_values(left, right, names)
 
-    def _with_values(self, left: Side, sign: str, right: Side, names: Sequence[str]) -> bool | None:
+    def _with_values(self, left: PrintedSide, sign: str, right: PrintedSide, names: Sequence[str]) -> bool | None:
         agree = [self._agree(left, sign, right, at) for at in self._places(names)]
         if not any(agree):
             return False
         # Each solution of an equation solves its other forms; x = 2 says only what one of them is.
         return all(agree) or len(names) > 1 or self.parted or _linear(left.node, right.node, names[0])
 
-    def _numbers(self, left: Side, sign: str, right: Side) -> bool | None:
+    def _numbers(self, left: PrintedSide, sign: str, right: PrintedSide) -> bool | None:
         if sign not in ("=", "≈"):
             return _ORDERS[sign](signed(left.node.value - right.node.value))
         if self._agree(left, sign, right, {}):
@@ -267,7 +267,7 @@ class Lines:
         # 55 % = 231: per cent counts as a letter, and all such lines agree on it.
         return False if len(others) > len(self._cents) - len(others) else None
 
-    def _agree(self, left: Side, sign: str, right: Side, at: Mapping[str, Known]) -> bool:
+    def _agree(self, left: PrintedSide, sign: str, right: PrintedSide, at: Mapping[str, Known]) -> bool:
         values = {name: known.value for name, known in at.items()}
         one, two = evaluate(left.node, values) * scaled(left, right), evaluate(right.node, values)
         if equal(one, two) or (right.direction and equal(one, -two)):
@@ -291,7 +291,7 @@ class Lines:
         for chosen in islice(product(*(self._known[name] for name in names)), _MOST_PLACES):
             yield dict(zip(names, chosen, strict=True))
 
-    def _ordered(self, left: Side, sign: str, right: Side, names: Sequence[str]) -> bool | None:
+    def _ordered(self, left: PrintedSide, sign: str, right: PrintedSide, names: Sequence[str]) -> bool | None:
         if not all(name in self._known for name in names):
             return None
         for at in self._places(names):
@@ -300,7 +300,7 @@ class Lines:
                 return True
         return None
 
-    def _without_values(self, left: Side, right: Side, names: Sequence[str]) -> bool | None:
+    def _without_values(self, left: PrintedSide, right: PrintedSide, names: Sequence[str]) -> bool | None:
         unknown = [name for name in names if name not in self._known]
         if not right.node.letters and substituted(left.node, right.node, {}):
             return True
@@ -313,7 +313,7 @@ class Lines:
             return False
         return None
 
-    def _formula(self, left: Side, right: Side) -> str:
+    def _formula(self, left: PrintedSide, right: PrintedSide) -> str:
         """Return "yes" or "no" where the course has a formula in the same three letters or more, else ""."""
         names = left.node.letters | right.node.letters
         same = [formula for formula in self.formulas if names_of(formula) == names] if len(names) >= 3 else []
@@ -322,12 +322,12 @@ class Lines:
         return "yes" if any(follows(left, right, formula) for formula in same) else "no"
 
 
-def _linear(left: Node, right: Node, name: str) -> bool:
+def _linear(left: MathNode, right: MathNode, name: str) -> bool:
     gaps = [evaluate(left, {name: Integer(at)}) - evaluate(right, {name: Integer(at)}) for at in (1, 2, 3)]
     return equal(gaps[0] + gaps[2], 2 * gaps[1])
 
 
-def substituted(formula: Node, numbers: Node, at: dict[str, Value]) -> bool:
+def substituted(formula: MathNode, numbers: MathNode, at: dict[str, Value]) -> bool:
     """Say whether an expression is a formula with numbers in the places of its letters: u + at and 3 + 2 × 6."""
     if formula.kind == "letter":
         return equal(at.setdefault(formula.text, numbers.value), numbers.value)
@@ -337,7 +337,7 @@ def substituted(formula: Node, numbers: Node, at: dict[str, Value]) -> bool:
     return alike and all(substituted(one, other, at) for one, other in zip(formula.parts, numbers.parts, strict=True))
 
 
-def names_of(statement: Statement) -> frozenset[str]:
+def names_of(statement: PrintedStatement) -> frozenset[str]:
     """Return the letters of a statement."""
     return frozenset(name for side in statement.sides for name in side.node.letters)
 
@@ -353,7 +353,7 @@ def endless(value: Value) -> bool:
     return rest > 1
 
 
-def _cent(left: Side, right: Side) -> Value | None:
+def _cent(left: PrintedSide, right: PrintedSide) -> Value | None:
     """Return what one per cent is worth in "55 % = 231"; None where a line says no such thing."""
     sides = [any(part.kind == "percent" for part in side.node.walk()) for side in (left, right)]
     if sum(sides) != 1 or left.node.letters or right.node.letters:
@@ -378,7 +378,7 @@ def _solved(gap: Value, letter: str) -> list[Value]:
 
 
 @functools.lru_cache(1024)
-def follows(left: Side, right: Side, formula: Statement) -> bool:
+def follows(left: PrintedSide, right: PrintedSide, formula: PrintedStatement) -> bool:
     """Say whether an equation in letters holds wherever a formula holds."""
     gap = formula.sides[0].node.value - formula.sides[-1].node.value
     names = sorted(names_of(formula))
@@ -399,7 +399,9 @@ def follows(left: Side, right: Side, formula: Statement) -> bool:
     return tried > 1 or not found
 
 
-def same_solutions(statements: Iterable[Statement], wanted: Statement, name: str) -> list[Statement]:
+def same_solutions(
+    statements: Iterable[PrintedStatement], wanted: PrintedStatement, name: str
+) -> list[PrintedStatement]:
     """Return the inequalities in one letter whose solutions are not those of `wanted`."""
     lines = [line for line in statements if names_of(line) == {name} and set(line.relations) & set(_ORDERS)]
     edges = [edge for line in [*lines, wanted] for edge in _edges(line, name)]
@@ -407,7 +409,7 @@ def same_solutions(statements: Iterable[Statement], wanted: Statement, name: str
     return [line for line in lines if any(_true(line, name, x) != _true(wanted, name, x) for x in points)]
 
 
-def _edges(line: Statement, name: str) -> Iterator[float]:
+def _edges(line: PrintedStatement, name: str) -> Iterator[float]:
     """Yield where the two sides of a linear inequality are equal."""
     for left, right in zip(line.sides, line.sides[1:], strict=False):
         low, high = (evaluate(left.node, {name: at}) - evaluate(right.node, {name: at}) for at in (_ZERO, Integer(1)))
@@ -415,7 +417,7 @@ def _edges(line: Statement, name: str) -> Iterator[float]:
             yield float(low / (low - high))
 
 
-def _true(line: Statement, name: str, at: float) -> bool:
+def _true(line: PrintedStatement, name: str, at: float) -> bool:
     values = {name: Rational(at).limit_denominator(10**9)}
     gaps = [
         signed(evaluate(left.node, values) - evaluate(right.node, values))
@@ -424,7 +426,7 @@ def _true(line: Statement, name: str, at: float) -> bool:
     return all(_ORDERS[sign](round(gap, 7)) for sign, gap in zip(line.relations, gaps, strict=True))
 
 
-def _said(left: Side, sign: str, right: Side) -> str:
+def _said(left: PrintedSide, sign: str, right: PrintedSide) -> str:
     said = f"{left.text} {sign} {right.text} is not true"
     if left.node.letters | right.node.letters:
         return said
@@ -443,7 +445,7 @@ def readable(value: Value) -> str:
     return f"{signed(value):.8g}"
 
 
-def said(text: str) -> list[Statement]:
+def said(text: str) -> list[PrintedStatement]:
     """Return what the formulas of a text say, where they are read and say something."""
     found = []
     for formula in notation.formulas(text):

@@ -44,14 +44,14 @@ class NotReadError(Exception):
 
 
 @dataclass(frozen=True)
-class Node:
+class MathNode:
     """A part of an expression.
 
     kind: number, letter, pi, minus, sum, product, quotient, power, root, function, abs, percent, mixed, unit, vector.
     """
 
     kind: str
-    parts: tuple[Node, ...] = ()
+    parts: tuple[MathNode, ...] = ()
     #: Digits, a name, or the unit.
     text: str = ""
 
@@ -60,7 +60,7 @@ class Node:
         """Return its exact value, letters as symbols, per cent as hundredths."""
         return evaluate(self, {})
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[MathNode]:
         """Yield this part and all inside it, outermost first."""
         yield self
         for part in self.parts:
@@ -72,12 +72,12 @@ class Node:
         return frozenset(part.text for part in self.walk() if part.kind == "letter")
 
 
-def number(text: str) -> Node:
+def number(text: str) -> MathNode:
     """Return the node of a number."""
-    return Node("number", (), text)
+    return MathNode("number", (), text)
 
 
-def evaluate(node: Node, at: Mapping[str, Value]) -> Value:
+def evaluate(node: MathNode, at: Mapping[str, Value]) -> Value:
     """Return the value of a tree; letters that `at` leaves out stay symbols, "%" is the value of one per cent.
 
     Raises:
@@ -89,7 +89,7 @@ def evaluate(node: Node, at: Mapping[str, Value]) -> Value:
     return value
 
 
-def _evaluate(node: Node, at: Mapping[str, Value]) -> Value:
+def _evaluate(node: MathNode, at: Mapping[str, Value]) -> Value:
     if node.kind == "letter":
         return at.get(node.text, Symbol(node.text))
     parts = [_evaluate(part, at) for part in node.parts]
@@ -191,7 +191,7 @@ _KINDS: dict[str, Callable[[str, list[Value]], Value]] = {
 }
 
 
-def approximate(node: Node, at: Mapping[str, float]) -> float:
+def approximate(node: MathNode, at: Mapping[str, float]) -> float:
     """Return a value as a float, for a search over many places.
 
     Raises:

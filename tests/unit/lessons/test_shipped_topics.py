@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.lessons.bank.topic import Bank
+from pipeline.bank.topic import Bank
 from pipeline.lessons.checks_topics import examine
 
 
