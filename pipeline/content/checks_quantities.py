@@ -22,7 +22,7 @@ def without_calculator(case: Case) -> Iterator[Fault]:
         if _calculator(case, one.where, item) or "calculation" in one.ask:
             continue
         try:
-            value = one.value if not one.task else None
+            value: Any = one.value if not one.task else None
         except EvaluationError:
             continue
         side = one.printed[0].sides[-1] if numeric(value) and len(one.printed) == 1 else None
@@ -66,6 +66,7 @@ _SENTENCE = re.compile(r"(?<=[.?!])\s+")
 _COMMAND = re.compile(
     r"\b(?:calculate|find|determine|work out|give|express|write|state|estimate|what|how)\b", re.IGNORECASE
 )
+_AVERAGE = re.compile(r"\b(?:mean|median|mode|range|quartile|standard deviation)\b")
 _MEASURED = frozenset(units.QUANTITIES) - {"percentage", "angle", "amount of substance", "temperature"}
 
 
@@ -85,7 +86,7 @@ def fitting_units(case: Case) -> Iterator[Fault]:
 
 
 def _unit_fault(one: AskedPart, side: PrintedSide) -> str:
-    named = [match[1] for said in _SENTENCE.split(one.ask) if _COMMAND.search(said) for match in _IN.finditer(said)]
+    named = [unit for said in _SENTENCE.split(one.ask) if _COMMAND.search(said) for unit in _named(said)]
     quantities = [name for name in units.asked(one.ask) if name in _MEASURED]
     known = units.unit(side.unit)
     if not side.unit:
@@ -99,11 +100,18 @@ def _unit_fault(one: AskedPart, side: PrintedSide) -> str:
         return ""
     if len(named) == 1 and not units.same_unit(named[0], side.unit):
         return f"{one.answer} is in {side.unit}, asked in {named[0]}"
+    shown = {found.bases for found in map(units.unit, [*_units(one.question), *_named(one.question)]) if found}
+    if _AVERAGE.search(one.ask) and len(shown) == 1 and known.bases not in shown:
+        return f"{one.answer}: {side.unit} is no unit of the data"
     # In everyday words a weight is a mass.
     fitting = {"", "percentage", quantities[0], "mass" if "weight" in one.ask else ""} if quantities else set()
     if len(quantities) == 1 and known.quantity not in fitting:
         return f"{one.answer}: {side.unit} is a unit of {known.quantity}, asked is a {quantities[0]}"
     return ""
+
+
+def _named(text: str) -> list[str]:
+    return [match[1] for match in _IN.finditer(text)]
 
 
 def _units(text: str) -> Iterator[str]:
@@ -131,8 +139,8 @@ def sense(case: Case) -> Iterator[Fault]:
             where = at if match[0] in one.answer else f"{one.where}.ask"
             if not re.search(r"\b(?:mean|average|per)\b", one.question):
                 yield Fault(where, match[0], "whole people and things")
-        if match := _OLD.search(one.question):
-            yield Fault(f"{one.where}.ask", f"an age of {match[1]}", "an age that people reach")
+        if age := _OLD.search(one.question):
+            yield Fault(f"{one.where}.ask", f"an age of {age[1]}", "an age that people reach")
         side = one.printed[0].sides[-1] if len(one.printed) == 1 else None
         if side and not side.node.letters and side.node.kind != "vector" and (said := _senseless(one, side)):
             yield Fault(at, said, "a value that can be", also=(f"{one.where}.ask",))

@@ -117,9 +117,9 @@ class WorkingSolution:
         for one in line.statements:
             said = next((verdict.said for verdict in self.lines.verdicts(one) if verdict.truth is False), "")
             told.setdefault(names_of(one), []).append(said)
-        for names, said in told.items():
-            if any(said) and (not names or all(said)):
-                return next(text for text in said if text)
+        for names, reasons in told.items():
+            if any(reasons) and (not names or all(reasons)):
+                return next(reason for reason in reasons if reason)
         return ""
 
     def values(self) -> list[Value]:
@@ -424,8 +424,10 @@ def taught(case: Case) -> Iterator[tuple[str, str]]:
 
 def _told(case: Case) -> Iterator[tuple[str, str]]:
     """Yield what lines of working say in words."""
-    for where, part in (*case.lesson.items(), *case.lesson.examples()):
-        for place, line in enumerate(part.working, 1):
+    lesson = case.lesson
+    found = [(where, item.working) for where, item in lesson.items()]
+    for where, working in [*found, *((where, example.working) for where, example in lesson.examples())]:
+        for place, line in enumerate(working, 1):
             if not _DELIMITED.search(words := line.partition("\n")[0]):
                 yield f"{where}.working.{place}", words
 

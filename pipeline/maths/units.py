@@ -167,11 +167,13 @@ def same_unit(one: str, two: str) -> bool:
 
 _ASKED = re.compile(
     r"\b(?:calculate|find|determine|work out|what is|state|give|estimate|how large is)\s+(?:the|its|his|her|their)\s+"
+    r"(?:(?:size|magnitude|value) of (?:the|its)\s+)?"
     r"(?P<what>[a-z. -]{1,60})",
     re.IGNORECASE,
 )
 _STOP = re.compile(
-    r"\b(?:of|in|that|which|when|after|from|at|for|to|with|and|between|by|if|needed|per)\b|[.?,;]\s*$|[,;?]"
+    r"\b(?:of|in|on|over|that|which|when|after|from|at|for|to|with|and|between|by|if|needed|used|per|during|under|through|"
+    r"across|into|due|acting|exerted|he|she|it|they|as|required|is|are|was)\b|[.?,;]\s*$|[,;?]"
 )
 
 

@@ -91,6 +91,12 @@ WRONG: list[tuple[int, str, Json]] = [
     (15, "answer", question(r"Write \(\sqrt{80}\) in its simplest form.", r"\(2\sqrt{20}\)", r"\(\sqrt{80}=2\sqrt{20}\)")),
     (19, "answer", question(AREA, "24 cm", r"\(6\times 4=24\)", expression="6*4")),
     (19, "answer", question("A car goes 60 m in 4 s. Find its speed in m/s.", "15 m", r"\(60\div 4=15\)", expression="60/4")),
+    (19, "answer", question("248 kg of feed are used on 5 days each. Find the total in kg.", "1240", r"\(248\times 5=1240\)",
+                            expression="248*5")),
+    (19, "answer", question("A 2 kg ball gains 3 m/s in 0.5 s. Calculate the average force on the ball.", "12 J",
+                            r"\(2\times 3\div 0.5=12\)", expression="2*3/0.5")),
+    (19, "answer", question("The times in minutes are 3, 5 and 10. Calculate the mean.", "6 m",
+                            r"\(\frac{3+5+10}{3}=6\)", expression="mean(3, 5, 10)")),
     (20, "answer", question("5 pupils share 24 cards. How many tickets are 24 tickets for 5?", "4.8 tickets",
                             r"\(24\div 5=4.8\)", expression="24/5")),
 ]  # fmt: skip
