@@ -60,7 +60,7 @@ def _calculator(case: Case, where: str, item: Item) -> bool:
 
 
 _IN = re.compile(
-    rf"\bin ({units.PATTERN.pattern})(?=\s*(?:[,.;?)]|$|and\b|to\b|correct\b|at\b|of\b|when\b|from\b|for\b))"
+    rf"\bin ({units.PATTERN.pattern})(?=\s*(?:[,.;?)]|$|and\b|are\b|is\b|to\b|correct\b|at\b|of\b|when\b|from\b|for\b))"
 )
 _SENTENCE = re.compile(r"(?<=[.?!])\s+")
 _COMMAND = re.compile(
@@ -101,7 +101,7 @@ def _unit_fault(one: AskedPart, side: PrintedSide) -> str:
     if len(named) == 1 and not units.same_unit(named[0], side.unit):
         return f"{one.answer} is in {side.unit}, asked in {named[0]}"
     shown = {found.bases for found in map(units.unit, [*_units(one.question), *_named(one.question)]) if found}
-    if _AVERAGE.search(one.ask) and len(shown) == 1 and known.bases not in shown:
+    if _AVERAGE.search(one.ask) and len(shown) == 1 and known.bases not in shown and side.unit != "%":
         return f"{one.answer}: {side.unit} is no unit of the data"
     # In everyday words a weight is a mass.
     fitting = {"", "percentage", quantities[0], "mass" if "weight" in one.ask else ""} if quantities else set()

@@ -116,7 +116,10 @@ class WorkingSolution:
         told: dict[frozenset[str], list[str]] = {}
         for one in line.statements:
             said = next((verdict.said for verdict in self.lines.verdicts(one) if verdict.truth is False), "")
-            told.setdefault(names_of(one), []).append(said)
+            if said and one.sides[0].node.kind != "letter":
+                return said
+            if one.relations:
+                told.setdefault(names_of(one), []).append(said)
         for names, reasons in told.items():
             if any(reasons) and (not names or all(reasons)):
                 return next(reason for reason in reasons if reason)
