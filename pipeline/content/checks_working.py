@@ -22,6 +22,7 @@ from pipeline.content.question import AskedPart, asked, calculated
 from pipeline.maths.evaluation import EvaluationError
 from pipeline.maths.notation import PrintedSide, PrintedStatement, formulas, read, statement
 from pipeline.maths.statements import Lines, equal, half_place, names_of, signed
+from pipeline.maths.sums import false_sums
 from pipeline.maths.trees import MathNode, NotReadError, Value
 
 _DELIMITED = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
@@ -449,47 +450,8 @@ def _prose(where: str, text: str, known: Lines) -> Iterator[Fault]:
                 (v.said for v in (alone if len(names_of(one)) == 1 else known).verdicts(one) if v.truth is False), ""
             ):
                 yield Fault(where, said, "a formula that is true")
-        for said in _sums(_DELIMITED.sub("…", told)):
+        for said in false_sums(_DELIMITED.sub("…", told)):
             yield Fault(where, said, "a sum that is true")
-
-
-_N = r"(?P<{}>\d[\d,]*(?:\.\d+)?)"
-_IS = r"\s(?:is|are|makes?|equals?|gives?)\s"
-_RESULT = rf"{_IS}(?:£\s?)?{_N.format('c')}(?![\d.,]*\d|\s?(?:%|per cent|times|more|less|out|of|/|×|x\s|or|and|to|in))"
-_SUMS = (
-    (rf"{_N.format('a')}\s?(?:%|per cent)\sof\s(?:£\s?)?{_N.format('b')}{_RESULT}", lambda a, b: a * b / 100),
-    (
-        rf"{_N.format('a')}\s(?:and|plus|\+)\s{_N.format('b')}\s(?:make|makes|equals?|give)\s{_N.format('c')}",
-        lambda a, b: a + b,
-    ),
-    (rf"{_N.format('a')}\s(?:times|×|multiplied by)\s{_N.format('b')}{_RESULT}", lambda a, b: a * b),
-    (rf"{_N.format('a')}\s(?:minus|−|take away)\s{_N.format('b')}{_RESULT}", lambda a, b: a - b),
-    (rf"{_N.format('a')}\s(?:divided by|÷)\s{_N.format('b')}{_RESULT}", lambda a, b: a / b),
-    (rf"\b[Hh]alf of (?:£\s?)?{_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b / 2),
-    (rf"\b(?:[Dd]ouble|[Tt]wice) (?:£\s?)?{_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b * 2),
-    (rf"\b[Aa] quarter of (?:£\s?)?{_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b / 4),
-    (rf"\b[Aa] third of (?:£\s?)?{_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b / 3),
-    (rf"\b[Tt]he square of {_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b * b),
-    (rf"\b[Tt]he square root of {_N.format('b')}(?P<a>){_RESULT}", lambda a, b: _whole_root(b, 2)),
-    (rf"\b[Tt]he cube root of {_N.format('b')}(?P<a>){_RESULT}", lambda a, b: _whole_root(b, 3)),
-    (rf"{_N.format('b')}\ssquared(?P<a>){_RESULT}", lambda a, b: b * b),
-)
-
-
-def _whole_root(value: Fraction, index: int) -> Fraction:
-    return Fraction(round(float(value) ** (1 / index) * 10**6), 10**6)
-
-
-def _sums(sentence: str) -> Iterator[str]:
-    for pattern, rule in _SUMS:
-        for match in re.finditer(
-            rf"(?:^|[,;:(…]\s*|\b(?:and|[Ss]o|that|[Bb]ecause|[Tt]hen|as|since|[Hh]ere)\s){pattern}", sentence
-        ):
-            a, b, c = (Fraction((match[name] or "0").replace(",", "").rstrip(".")) for name in "abc")
-            if b and abs(rule(a, b) - c) > Fraction(1, 2) / 10 ** len(match["c"].partition(".")[2]) * (
-                rule(a, b) % 1 != 0
-            ):
-                yield f"{match[0]} is not true"
 
 
 ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
