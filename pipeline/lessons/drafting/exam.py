@@ -70,7 +70,7 @@ def _paper(part: Mapping[str, Any]) -> Paper:
     )
 
 
-def papers(selection: Selection, parts: Sequence[TopicPart], *, course: Mapping[str, Any], **_: Any) -> list[Json]:
+def papers(selection: Selection, parts: Sequence[TopicPart], course: Mapping[str, Any]) -> list[Json]:
     """Return a card for each paper that the topics can fill, its marks exactly those of the catalogue if they allow."""
     weights = _weights(course)
     left = timed_components(course)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.bank.topic import Bank, Topic
@@ -39,21 +39,24 @@ def lesson(
         return {"not_written": missing}
     mixed = entry["calculator"] == "mixed" or not rules_of_calculators(course)
     selection = Selection(str(course["course_id"]), int(entry["order"]), parts, mixed=mixed)
-    makers: dict[str, Callable[..., list[Json]]] = {
-        "independent_practice": _practice,
-        "formative_assessment": _assessment,
-        "revision": _revision,
-        "mock_exam": papers,
-    }
-    make = makers.get(entry["lesson_type"], _teaching)
-    cards = make(selection, parts, course=course, entry=entry, entries=entries)
+    match entry["lesson_type"]:
+        case "independent_practice":
+            cards = _practice(selection, parts)
+        case "formative_assessment":
+            cards = _assessment(selection, parts, entry)
+        case "revision":
+            cards = _revision(selection, parts, entry, entries)
+        case "mock_exam":
+            cards = papers(selection, parts, course)
+        case _:
+            cards = _teaching(selection, parts, entry)
     if not cards:
         return {"not_written": list(entry["outcome_refs"])}
     made = _whole(selection, parts, entry, cards)
     return {**made, "not_written": missing} if missing else made
 
 
-def _teaching(selection: Selection, parts: Sequence[TopicPart], *, entry: Mapping[str, Any], **_: Any) -> list[Json]:
+def _teaching(selection: Selection, parts: Sequence[TopicPart], entry: Mapping[str, Any]) -> list[Json]:
     """Return starter, a cycle for each outcome, practice, exit ticket."""
     closing = _exit_questions(selection, parts)
     cards = [_starter(selection, parts, entry)]
@@ -145,7 +148,7 @@ def _exit_ticket(selection: Selection, parts: Sequence[TopicPart], chosen: Seque
     return _card("exit_ticket", "Before you go", 5, items, note="Work alone, notes closed.", scored=True)
 
 
-def _practice(selection: Selection, parts: Sequence[TopicPart], **_: Any) -> list[Json]:
+def _practice(selection: Selection, parts: Sequence[TopicPart]) -> list[Json]:
     closing = _exit_questions(selection, parts[:4])
     picked = list(_unasked(selection, parts))
     for turn in range(4 * PRACTICE[1]):
@@ -158,7 +161,7 @@ def _practice(selection: Selection, parts: Sequence[TopicPart], **_: Any) -> lis
     return [*cards, _exit_ticket(selection, parts, closing)]
 
 
-def _assessment(selection: Selection, parts: Sequence[TopicPart], *, entry: Mapping[str, Any], **_: Any) -> list[Json]:
+def _assessment(selection: Selection, parts: Sequence[TopicPart], entry: Mapping[str, Any]) -> list[Json]:
     low, high = ASSESSMENT_MARKS
     picked: list[Chosen] = []
     marks, left = 0, sum(len(part.points) for part in parts)
@@ -188,10 +191,8 @@ def _assessment(selection: Selection, parts: Sequence[TopicPart], *, entry: Mapp
 def _revision(
     selection: Selection,
     parts: Sequence[TopicPart],
-    *,
     entry: Mapping[str, Any],
     entries: Sequence[Mapping[str, Any]],
-    **_: Any,
 ) -> list[Json]:
     """Return practice of earlier lessons, each question naming the one it comes back to."""
     closing = _exit_questions(selection, parts[:4])
