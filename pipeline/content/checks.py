@@ -5,7 +5,8 @@ What can be read of a lesson is checked, whatever else of it cannot. Nothing her
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,10 @@ from pipeline.content import checks_answers, checks_items, checks_quantities, ch
 from pipeline.content.findings import Case, Check, Fault, Finding, Severity, quoted
 from pipeline.content.lesson_reader import SHAPE, read_lesson
 from pipeline.content.shape import shape_faults
+from pipeline.publish.questions import places
 
+#: Choices of a course from which on places are counted; share of them that may be right at one place.
+LEAST_CHOICES, MOST_AT_ONE_PLACE = 12, 0.45
 #: Findings of one check beyond this many say the same again; and all findings of a lesson.
 MOST, MOST_TOGETHER = 10, 40
 
@@ -136,6 +140,17 @@ def repeats(lessons: Mapping[int, Mapping[str, Any]]) -> list[tuple[int, Finding
         (order, Finding(26, "W", fault.where, quoted(fault.found), quoted(fault.wanted)))
         for order, fault in checks_text.repeats_between(lessons)
     ]
+
+
+def favourite_place(lessons: Iterable[Mapping[str, Any]]) -> str:
+    """Return what is to be said where right options stand too often at one place of the page (row 13), else ""."""
+    choices = [item["options"] for lesson in lessons for card in lesson["cards"] for item in card.get("items", ())
+               if item.get("options")]  # fmt: skip
+    stands = Counter(places([option["text"] for option in options]).index(0) for options in choices)
+    place, times = stands.most_common(1)[0] if stands else (0, 0)
+    if len(choices) < LEAST_CHOICES or times <= MOST_AT_ONE_PLACE * len(choices):
+        return ""
+    return f"The right option stands at {'ABCDE'[place]} in {times} of {len(choices)} choices."
 
 
 def summary(lesson: Mapping[str, Any], *, entry: Mapping[str, Any], course: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from pipeline.content.checks import repeats, summary
+from pipeline.content.checks import favourite_place, repeats, summary
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
 from pipeline.engine.tasks import TaskFailure
@@ -119,7 +119,7 @@ def lessons(ctx: StepContext) -> dict[str, Any]:
         ctx.stop(f"{which} of {total} {'is' if wanted == 1 else 'are'} made, as asked.")
     entries = ctx.load("scheme")["entries"]
     made = [_row(entry, row) for entry, row in zip(entries, rows, strict=True)]
-    _note_repeats(ctx, made)
+    _note_course(ctx, made)
     ctx.save("lessons", made)
     failed = sum(row["failed"] is not None for row in made)
     empty = sum(row["lesson"] is None for row in made) - failed
@@ -195,15 +195,18 @@ def _row(entry: Mapping[str, Any], row: Any) -> dict[str, Any]:
     return {**row, "label": entry["label"], "failed": None}
 
 
-def _note_repeats(ctx: StepContext, rows: Sequence[dict[str, Any]]) -> None:
-    """Note questions that an earlier lesson asked too; lessons are written side by side, so they are seen only here."""
+def _note_course(ctx: StepContext, rows: Sequence[dict[str, Any]]) -> None:
+    """Note what only the whole course shows: questions asked twice, a favourite place of right options."""
     today = [current(row, entry) for row, entry in zip(rows, ctx.load("scheme")["entries"], strict=True)]
-    found = repeats({row["order"]: row["lesson"] for row in today if row["lesson"] is not None})
+    written = {row["order"]: row["lesson"] for row in today if row["lesson"] is not None}
+    found = repeats(written)
     for order, finding in found:
         rows[order - 1]["checks"]["warnings"].append(warning(finding))
     if found:
         what = "1 question stands" if len(found) == 1 else f"{len(found)} questions stand"
         ctx.note(f"{what} in two lessons; the page About names them.")
+    if favourite := favourite_place(written.values()):
+        ctx.note(favourite)
 
 
 PIPELINE = Pipeline("lessons", [seed, sow, lessons, publish])

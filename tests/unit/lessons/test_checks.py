@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.content.addresses import steps_of
-from pipeline.content.checks import CODE, ROWS, check_lesson, repeats
+from pipeline.content.checks import CODE, ROWS, check_lesson, favourite_place, repeats
 from tests.checking import Json, course, scheme_of
 from tests.small_lesson import fresh
 
@@ -95,3 +95,14 @@ def test_question_of_another_lesson_with_other_names_is_noted() -> None:
     noted = repeats({1: one, 2: two})
     assert {order for order, _ in noted} == {2}
     assert "c8.q4" in {finding.where for _, finding in noted}
+
+
+def test_right_options_that_stand_at_one_place_are_noted() -> None:
+    def course_of(right: str, others: tuple[str, str], times: int) -> list[Json]:
+        options = [{"text": text, "why": "so"} for text in (right, *others)]
+        return [{"cards": [{"items": [{"options": options}] * times}]}]
+
+    assert favourite_place(course_of("1", ("2", "3"), 12)) == "The right option stands at A in 12 of 12 choices."
+    assert favourite_place(course_of("1", ("2", "3"), 11)) == ""
+    mixed = [*course_of("1", ("2", "3"), 5), *course_of("2", ("1", "3"), 5), *course_of("3", ("1", "2"), 5)]
+    assert favourite_place(mixed) == ""
