@@ -183,7 +183,7 @@ def lesson(title: str = "Simplifying surds with square factors") -> Json:
             {"kind": "if_they_struggle", "text": "List the square numbers first."},
             {"kind": "if_they_fly", "text": "Rationalise a denominator."},
         ],
-        "labels": [{"category": "practical_work", "quotation": "cut a rope"}],
+        "labels": ["practical_work: cut a rope"],
     }  # fmt: skip
 
 

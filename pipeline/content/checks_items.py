@@ -37,7 +37,7 @@ def alike(case: Case) -> Iterator[Fault]:
         sizes = [len(option.text) for option in options]
         if max(sizes) > 12 and max(sizes) > 1.6 * median(sizes):
             yield Fault(f"{where}.options", f"one option has {max(sizes)} characters", "options of like length")
-        longest.append(sizes[0] > max(sizes[1:]))
+        longest.append(sizes[0] > 1.2 * max(sizes[1:]))
     if len(longest) >= 3 and sum(longest) > 0.4 * len(longest):
         yield Fault("cards", f"the right option is the longest {sum(longest)} times", "no hint by length")
 

@@ -25,6 +25,14 @@ Number = Annotated[int, Field(ge=1, le=40)]
 Expression = Annotated[Text, Field(min_length=1, max_length=300)]
 
 
+#: Kinds of what a class may need warning of.
+LABELS = (
+    "discrimination", "strong_language", "upsetting_theme", "violence", "mental_health", "gambling", "crime",
+    "sexual_violence", "reproduction", "recent_event", "practical_work", "relationships",
+)  # fmt: skip
+_LABEL = rf"^({'|'.join(LABELS)}): .{{3,160}}$"
+
+
 class Misconception(Part):
     """A belief or a wrong procedure; numbered from 1 and called "mistake 1" by the items that can reveal it."""
 
@@ -205,16 +213,6 @@ class QuestionCard(Part):
 Card = Annotated[ExplainerCard | ModellingCard | QuestionCard, Field(discriminator="kind")]
 
 
-class Label(Part):
-    """Something in the lesson that a class may need warning of."""
-
-    category: Literal[
-        "discrimination", "strong_language", "upsetting_theme", "violence", "mental_health", "gambling", "crime",
-        "sexual_violence", "reproduction", "recent_event", "practical_work", "relationships",
-    ]  # fmt: skip
-    quotation: Text = Field(min_length=3, max_length=160)
-
-
 class Note(Part):
     """A note to the teacher."""
 
@@ -246,7 +244,13 @@ class Lesson(Part):
     cycles: list[Cycle] = Field(max_length=3, description="as many as explainer cards; none where nothing is taught")
     cards: list[Card] = Field(min_length=1, max_length=12)
     notes: list[Note] = Field(max_length=8, description="to the teacher, at most 120 words together")
-    labels: list[Label] | None = Field(default=None, min_length=1, max_length=6)
+    labels: list[Annotated[Text, StringConstraints(pattern=_LABEL)]] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=6,
+        description="what a class may need warning of: kind, colon, words of the lesson (3 to 160 characters); "
+        f"kinds: {', '.join(LABELS)}",
+    )
 
     def items(self) -> list[tuple[str, Item]]:
         """Return all questions in order, each with its address (c4.q2)."""
@@ -275,7 +279,7 @@ class TextPatch(Part):
 
 
 class ListPatch(Part):
-    """New texts of a list (working, marks, tests, key_points, keywords, prior, rubric)."""
+    """New texts of a list (working, marks, tests, key_points, keywords, prior, rubric, labels)."""
 
     path: str = Field(min_length=1, max_length=80)
     texts: list[Text] = Field(max_length=15)

@@ -85,7 +85,7 @@ class AskedPart:
     def formulas(self) -> list[PrintedStatement]:
         """Return the formulas of the question that are read, but for single letters."""
         found = []
-        for text in formulas(self.ask) or formulas(self.question):
+        for text in formulas(self.ask):
             try:
                 one = statement(text)
             except NotReadError:

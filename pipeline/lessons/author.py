@@ -249,7 +249,10 @@ class _Writing:
         ]
         results = [how for _, how in self._solved.values() if how]
         if results:
-            facts.append(f"Somebody who saw only the questions found the same answer for {len(results)} of {len(by)}.")
+            facts.append(
+                f"Somebody who saw only the questions came to the lesson's answer in all of the {len(results)} of "
+                f"{len(by)} questions whose answers code can compare; the others are answers in words."
+            )
         return facts + [f"Warning, {each.line()}" for each in self._warnings]
 
     def _written(self, missing: Sequence[str]) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class _Lesson:
             "cycles": old["cycles"],
             "cards": [self._card(card) for card in old["cards"]],
             "notes": self._notes(),
-            **_present(labels=old["labels"]),
+            **_present(labels=[f"{one['category']}: {one['quotation']}" for one in old["labels"]]),
         }
 
     def _notes(self) -> list[Json]:

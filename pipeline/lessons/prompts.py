@@ -25,7 +25,7 @@ from pipeline.maths import forms, notation, units
 LESSON_MODELS: tuple[type[BaseModel], ...] = (
     lesson.Lesson, lesson.Misconception, lesson.Cycle, lesson.ExplainerCard, lesson.ModellingCard,
     lesson.WorkedExample, lesson.QuestionCard, lesson.Item, lesson.Option, lesson.WrongAnswer, lesson.QuestionPart,
-    lesson.Figure, lesson.Label, lesson.Note,
+    lesson.Figure, lesson.Note,
 )  # fmt: skip
 OUTLINE_MODELS: tuple[type[BaseModel], ...] = (schemas.Outline, schemas.OutlineEntry)
 ENTRY_MODELS: tuple[type[BaseModel], ...] = (schemas.EntryDetails,)

@@ -27,7 +27,7 @@ class OutlineEntry(Part):
     block: Text = Field(
         min_length=5, max_length=60, description="the run of lessons it belongs to, usually the topic's title"
     )
-    outcome_refs: list[Ref] = Field(min_length=1, max_length=120, description="outcome ids; 1 to 3 in a teach lesson")
+    outcome_refs: list[Ref] = Field(min_length=1, max_length=120, description="outcome ids; 1 or 2 in a teach lesson")
     points: list[Ref] = Field(
         min_length=1, max_length=200, description="point ids; 1 to 4 in a teach lesson, all of its outcomes"
     )
@@ -113,7 +113,7 @@ class Evidence(Part):
     """Where in the lesson."""
 
     path: str = Field(min_length=1, max_length=40, description="address in the lesson: c4.q2, c2.text, keywords.1")
-    quotation: Annotated[Text, Words(1, 12)] = Field(description="copied from there, word for word")
+    quotation: Annotated[Text, Words(1, 24)] = Field(description="copied from there, word for word")
 
 
 class Judgement(Part):

@@ -86,8 +86,8 @@ def _notes(lesson: LessonView) -> Html:
     """Return what the teacher needs before the lesson."""
     data, minutes = lesson.lesson, lesson.minutes
     labels = [
-        join([clean(label["category"]).replace("_", " "), ": ", inline(label["quotation"])])
-        for label in data.get("labels") or ()
+        join([clean(kind).replace("_", " "), ": ", inline(words)])
+        for kind, _, words in (label.partition(": ") for label in data.get("labels") or ())
     ]
     watch = [*lesson.notes("watch_for"), *(card.get("watch_for") for card in lesson.cards)]
     rows: list[tuple[str, Sequence[object]]] = [

@@ -157,7 +157,7 @@ def _rail(view: CourseView, lesson: LessonView, path: str) -> Html:
 
 
 def _guidance(lesson: LessonView) -> list[Html]:
-    labels = [clean(label["category"]).replace("_", " ") for label in lesson.lesson.get("labels") or ()]
+    labels = [clean(label.partition(":")[0]).replace("_", " ") for label in lesson.lesson.get("labels") or ()]
     if lesson.notes("safety"):
         labels.append("practical work")
     if not labels:
