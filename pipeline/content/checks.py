@@ -63,7 +63,8 @@ _OTHERS: Sequence[Row] = (
         'band: "4: …", "2: …", "0: …", none above the marks of its card.'),
     Row(17, "R", CODE, "each mark says in words why it is given", checks_items.scheme,
         r'The first line of a mark says in words why it is given ("substitutes into the formula"); the second, after a '
-        r'line break, what earns it here ("\(0.5\times 8\times 6\)").'),
+        r'line break, what earns it here ("\(0.5\times 8\times 6\)").'
+        ' An item of three marks or more says in more which stay open: "follow_through: the last mark, after a slip".'),
     Row(21, "R", CRITIC, "facts are right"),
     Row(22, "R", CODE, "the people of a question are those of its working, marks and feedback", checks_text.names,
         "Working, marks and feedback of an item speak only of the people whom its question names."),

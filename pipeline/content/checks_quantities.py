@@ -100,6 +100,8 @@ def _unit_fault(one: AskedPart, side: PrintedSide) -> str:
         return ""
     if len(named) == 1 and not units.same_unit(named[0], side.unit):
         return f"{one.answer} is in {side.unit}, asked in {named[0]}"
+    if len(named) == 1:
+        return ""
     shown = {found.bases for found in map(units.unit, [*_units(one.question), *_named(one.question)]) if found}
     if _AVERAGE.search(one.ask) and len(shown) == 1 and known.bases not in shown and side.unit != "%":
         return f"{one.answer}: {side.unit} is no unit of the data"

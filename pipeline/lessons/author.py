@@ -33,6 +33,9 @@ MAX_REVISIONS, MAX_UNREADABLE, MAX_CORRECTIONS = 3, 1, 3
 #: Forms asked of the critic, and sets of solutions, while they cannot be used.
 FORMS = 2
 
+#: Rows whose warnings are mostly innocent: numbers in feedback and hints. People see them, the critic does not.
+UNCERTAIN = frozenset({6, 14})
+
 Build = Callable[[Draft | None], Request]
 M = TypeVar("M", bound=BaseModel)
 
@@ -247,13 +250,13 @@ class _Writing:
             f"Code found nothing wrong with counts, references, marks, units and notation. Of {len(by)} questions it "
             f"computed the answers of {computed} anew.",
         ]
-        results = [how for _, how in self._solved.values() if how]
+        results = [where for where in by if self._solved.get(where, ("", ""))[1]]
         if results:
             facts.append(
                 f"Somebody who saw only the questions came to the lesson's answer in all of the {len(results)} of "
                 f"{len(by)} questions whose answers code can compare; the others are answers in words."
             )
-        return facts + [f"Warning, {each.line()}" for each in self._warnings]
+        return facts + [f"Warning, {each.line()}" for each in self._warnings if each.check not in UNCERTAIN]
 
     def _written(self, missing: Sequence[str]) -> dict[str, Any]:
         row: dict[str, Any] = {"order": self._order, "schema": LESSON_SCHEMA[1], "lesson": self._lesson}

@@ -29,6 +29,10 @@ _SUMS = (
 )
 
 
+#: A number that a sum may begin with.
+_WHOLE = re.compile(r"\d\s$")
+
+
 def _whole_root(value: Fraction, index: int) -> Fraction:
     return Fraction(round(float(value) ** (1 / index) * 10**6), 10**6)
 
@@ -39,6 +43,9 @@ def false_sums(sentence: str) -> Iterator[str]:
         for match in re.finditer(
             rf"(?:^|[,;:(…]\s*|\b(?:and|[Ss]o|that|[Bb]ecause|[Tt]hen|as|since|[Hh]ere)\s){pattern}", sentence
         ):
+            if _WHOLE.search(sentence[: match.start()]) and match[0].startswith("and "):
+                # "£68 and 15 % of £68 is £78.20": the sum begins before.
+                continue
             a, b, c = (Fraction((match[name] or "0").replace(",", "").rstrip(".")) for name in "abc")
             if b and abs(rule(a, b) - c) > Fraction(1, 2) / 10 ** len(match["c"].partition(".")[2]) * (
                 rule(a, b) % 1 != 0
