@@ -30,18 +30,18 @@ BUDGETS = {
     "publish": Budget(2_860, 8),
     "content": Budget(3_480, 7),
     "bank": Budget(960, 5),
-    "maths": Budget(3_290, 6),
+    "maths": Budget(3_335, 6),
     "drawing": Budget(3_300, 7),
     "engine": Budget(8_545, 8),
     "formats": Budget(10_050, 8),
     "travel": Budget(2_120, 3),
-    "lessons": Budget(4_280, 6),
+    "lessons": Budget(4_290, 6),
     "app": Budget(4_370, 6),
     "cli": Budget(5_150, 6),
 }
 SLACK = 0.03
 #: The files of the package in all, and its modules under 40 lines that have a single importer.
-MAX_FILES = 372
+MAX_FILES = 373
 MAX_SMALL_MODULES = 0
 SMALL_LINES = 40
 
