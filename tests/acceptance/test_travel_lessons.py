@@ -107,7 +107,7 @@ def test_a_course_replays_equal_and_one_that_was_made_otherwise_does_not(
     said = cli("replay", run, "--json").json()[0]
     assert (said["equal"], said["again"], said["taken"]) == (True, 3, ["publish#1"])
     assert sorted((path, path.stat().st_mtime_ns) for path in out.rglob("*")) == before
-    monkeypatch.setattr("pipeline.lessons.pipeline._note_repeats", lambda ctx, rows: rows[0].update(label="Other"))
+    monkeypatch.setattr("pipeline.lessons.pipeline._note_course", lambda ctx, rows: rows[0].update(label="Other"))
     changed = cli("replay", run)
     assert changed.code == 6
     assert "Different: lessons, artifact lessons[0].label:" in changed.out
