@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ _SKIPPED = frozenset(("not_real", "no_such_item", "no_mode"))
 
 @dataclass
 class Walk:
-    """How far an order has been followed: the instances found, and why other places gave none."""
+    """Follow an order of draws: the instances found so far, and why other places gave none."""
 
     found: list[Instance] = field(default_factory=list)
     keys: set[tuple[str, ...]] = field(default_factory=set)
@@ -58,6 +59,8 @@ class Template:
         except YamlFault as fault:
             raise YamlFault(fault.line, f"{self.id}: {fault.reason}") from None
         self._walks: dict[tuple[str, int], Walk] = {}
+        #: Lessons are drawn in threads; the n-th instance of a walk is the same whoever asks first.
+        self._lock = threading.Lock()
 
     def draw(self, n: int, seed: object = "", *, skip: int = 0) -> Instance:
         """Return the n-th admissible instance in the order of a seed; after the last the first comes again.
@@ -75,16 +78,17 @@ class Template:
 
     def walk(self, count: int, seed: object = "", skip: int = 0) -> Walk:
         """Return the walk of a seed, followed until it has found so many instances or has ended."""
-        walk = self._walks.setdefault((str(seed), skip % self.space.size), Walk())
-        while len(walk.found) < count and walk.place < self.space.size and walk.barren < MAX_BARREN:
-            try:
-                instance = self._at(walk, str(seed), skip)
-                walk.keys.add(instance.key)
-                walk.found.append(instance)
-                walk.barren = 0
-            except Skip as reason:
-                walk.skipped[str(reason)] += 1
-        return walk
+        with self._lock:
+            walk = self._walks.setdefault((str(seed), skip % self.space.size), Walk())
+            while len(walk.found) < count and walk.place < self.space.size and walk.barren < MAX_BARREN:
+                try:
+                    instance = self._at(walk, str(seed), skip)
+                    walk.keys.add(instance.key)
+                    walk.found.append(instance)
+                    walk.barren = 0
+                except Skip as reason:
+                    walk.skipped[str(reason)] += 1
+            return walk
 
     def _at(self, walk: Walk, seed: str, skip: int) -> Instance:
         key = f"{self.topic['topic']}|{self.id}|{seed}"

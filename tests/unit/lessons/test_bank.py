@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.bank import shape
+from pipeline.bank.instance import Instance
 from pipeline.bank.space import permuted
 from pipeline.bank.text import filled
 from pipeline.bank.topic import Bank, Topic, read_topic
@@ -264,3 +267,21 @@ def test_shipped_topics_have_the_shape_of_topics_and_are_where_they_say() -> Non
     paths = Bank().paths
     topics = [read_topic(path) for path in paths.values()]
     assert {(one.course, one.outcome) for one in topics} == paths.keys()
+
+
+def test_threads_draw_what_one_alone_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lessons are drawn side by side: the n-th instance is the same whoever asks first."""
+    alone, together = (read_topic(small(tmp_path, name=name)) for name in ("alone.yaml", "together.yaml"))
+    wanted = [each.draw(n, "seed").ask for each in alone.questions for n in range(6)]
+    check = Instance.check
+
+    def slowly(self: Instance) -> None:
+        Event().wait(0.002)
+        check(self)
+
+    monkeypatch.setattr(Instance, "check", slowly)
+    with ThreadPoolExecutor(8) as pool:
+        jobs = [
+            pool.submit(lambda one=each, n=n: one.draw(n, "seed").ask) for each in together.questions for n in range(6)
+        ]
+    assert [job.result().ask for job in jobs] == wanted
