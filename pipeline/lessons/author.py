@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -138,13 +138,15 @@ class _Writing:
     def row(self) -> dict[str, Any]:
         missing = self._first()
         self._plan["not_written"] = list(missing)
-        findings: Sequence[Finding] = ()
-        for left in reversed(range(1 + (0 if self._offline else MAX_CORRECTIONS)) if self._lesson is not None else ()):
-            findings = self._findings()
+        findings = self._findings() if self._lesson is not None else ()
+        for _ in range(0 if self._offline else MAX_CORRECTIONS):
             if not findings:
                 break
-            if left:
-                self._correct(findings)
+            before = self._lesson
+            self._correct(findings)
+            # Nobody is paid to solve or judge again what is as it was.
+            if self._lesson != before:
+                findings = self._findings()
         if findings:
             raise _rejected(f"lesson {self._order}", [each.line() for each in findings])
         return self._written(missing)
@@ -250,13 +252,19 @@ class _Writing:
             f"Code found nothing wrong with counts, references, marks, units and notation. Of {len(by)} questions it "
             f"computed the answers of {computed} anew.",
         ]
-        results = [where for where in by if self._solved.get(where, ("", ""))[1]]
-        if results:
+        if results := self._compared(by):
             facts.append(
                 f"Somebody who saw only the questions came to the lesson's answer in all of the {len(results)} of "
                 f"{len(by)} questions whose answers code can compare; the others are answers in words."
             )
         return facts + [f"Warning, {each.line()}" for each in self._warnings if each.check not in UNCERTAIN]
+
+    def _compared(self, questions: Iterable[str]) -> dict[str, str]:
+        """Return what came of the blind solution of these questions; without those whose answers code cannot compare.
+
+        Corrections may have moved cards: addresses that are no longer questions are not among them.
+        """
+        return {where: self._solved[where][1] for where in questions if self._solved.get(where, ("", ""))[1]}
 
     def _written(self, missing: Sequence[str]) -> dict[str, Any]:
         row: dict[str, Any] = {"order": self._order, "schema": LESSON_SCHEMA[1], "lesson": self._lesson}
@@ -264,7 +272,7 @@ class _Writing:
         if self._lesson is not None:
             checks |= summary(self._lesson, entry=self._plan, course=dict(self._course))
         if self._solved:
-            checks["blind"] = {where: how for where, (_, how) in self._solved.items() if how}
+            checks["blind"] = self._compared(checks["by"])
         row |= {"checks": checks, "critic": self._critic}
         return row | ({"not_written": list(missing)} if missing else {})
 

@@ -242,6 +242,21 @@ def test_lesson_with_low_scores_is_corrected_where_the_critic_says() -> None:
     assert set(ctx.asked[4].data) == {"kind", "course", "entry", "lesson", "facts"}
 
 
+def test_lesson_that_a_correction_left_as_it_was_is_not_solved_or_judged_again() -> None:
+    """Nothing of it has changed, so its solutions and its form were paid for already."""
+    better = patch("c1.title", "Square numbers and products")
+    elsewhere = patch("c3.title", "Another title that nobody asked for")
+    ctx = FakeContext([LESSON, solve(), judge({"F2": 3}), "no patches", elsewhere, better, judge()])
+    assert write(ctx)["critic"]["released"]
+    assert ctx.labels == ["lesson", "solve", "critic", "correction", "correction", "correction", "critic"]
+    differs = solve(c4_q1=r"\(3\sqrt{2}\)")
+    item = {**LESSON["cards"][3]["items"][0], "ask": r"Write \(\sqrt{12}\) as a surd in its simplest form."}
+    whole = {"patches": [{"path": "c4.q1", "item": item}]}
+    ctx = FakeContext([LESSON, differs, "no patches", whole, solve(), judge()])
+    assert write(ctx)["critic"]["released"]
+    assert ctx.labels == ["lesson", "solve", "correction", "correction", "solve", "critic"]
+
+
 def test_critic_form_that_cannot_be_used_is_asked_for_once_more_with_what_was_void() -> None:
     ctx = FakeContext([LESSON, solve(), "no form", judge()])
     assert write(ctx)["critic"]["released"]
