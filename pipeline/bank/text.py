@@ -14,7 +14,7 @@ _DELIMITER = re.compile(r"\\[()\[\]]")
 
 
 class PlainWords(str):
-    """What a name stands for that is no number: printed as it is, inside and outside formulas."""
+    """Hold the words of a name that is no number; they are printed as they are, inside and outside formulas."""
 
 
 class TextPiece(NamedTuple):

@@ -15,7 +15,7 @@ _COMMAS = "a text in [ ] or { } may not hold commas or braces; one with ': ' nee
 
 
 class YamlFault(Exception):
-    """What is wrong in a file, and where."""
+    """Report what is wrong in a file, and where."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(reason)

@@ -213,7 +213,7 @@ def _contradictions(where: str, figure: Mapping[str, Any], asked: str) -> Iterat
         number = _NUMBER.search(value)
         if number is None or len(_NUMBER.findall(value)) != 1:
             continue
-        names = {name.strip(), name.strip()[::-1]} if re.fullmatch(r"[A-Z]{2}", name.strip()) else {name.strip()}
+        names = (name.strip(), name.strip()[::-1]) if re.fullmatch(r"[A-Z]{2}", name.strip()) else (name.strip(),)
         for label in names:
             said = re.search(
                 rf"\b{re.escape(label)}\b(?: is| are| =|,? of| measures|\\\)| has(?: a)? length(?: of)?|:)*"

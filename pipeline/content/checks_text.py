@@ -218,12 +218,12 @@ def names(case: Case) -> Iterator[Fault]:
         told = " ".join([*item.working, *item.marks, item.feedback, item.answer or ""])
         strangers = [name for name in PEOPLE if name not in here and re.search(rf"\b{name}\b", told)]
         if here and strangers:
-            yield Fault(f"{where}.feedback", f"{strangers[0]} is not in the question", f"{', '.join(sorted(here))}")
+            yield Fault(f"{where}.feedback", f"{strangers[0]} is not in the question", ", ".join(here))
 
 
-def _people(item: Item) -> set[str]:
+def _people(item: Item) -> list[str]:
     asked = " ".join([item.ask, *(part.ask for part in item.parts or ())])
-    return {name for name in PEOPLE if re.search(rf"\b{name}\b", asked)}
+    return [name for name in PEOPLE if re.search(rf"\b{name}\b", asked)]
 
 
 def variety(case: Case) -> Iterator[Fault]:

@@ -46,7 +46,7 @@ _SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z\\])|\n+")
 
 @dataclass(frozen=True)
 class Read:
-    """What was read of one printed text."""
+    """Hold what was read of one printed text."""
 
     statements: list[PrintedStatement]
     #: All of its mathematics was read.

@@ -310,7 +310,7 @@ CORRECTIONS_SCHEMA = ("corrections", 1)
 
 
 class Corrections(Part):
-    """What is put in the place of what was found wrong; the rest stays as it is, byte for byte."""
+    """Put new values in the place of what was found wrong; the rest stays as it is, byte for byte."""
 
     patches: list[TextPatch | ListPatch | NumberPatch | ItemPatch | CardPatch] = Field(min_length=1, max_length=60)
 
@@ -319,7 +319,7 @@ BLIND_SCHEMA = ("solutions", 1)
 
 
 class Solution(Part):
-    """What one question, or one part of it, was found to ask for."""
+    """Answer one question, or one part of it, without its key."""
 
     question: str = Field(min_length=4, max_length=12, description="its address, e.g. c4.q2 or c4.q2(a)")
     answer: Text = Field(min_length=1, max_length=300, description="the value alone, as a pupil would write it")
