@@ -141,5 +141,6 @@ class Bank:
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the files of topics in a folder and below, sorted."""
-    return sorted(path for path in folder.rglob("*.yaml") if path.is_file())
+    """Return the files of topics in a folder and below, sorted; hidden folders hold none."""
+    found = (path for path in folder.rglob("*.yaml") if path.is_file())
+    return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))

@@ -19,7 +19,7 @@ from pipeline.bank import shape
 from pipeline.bank.instance import Instance
 from pipeline.bank.space import permuted
 from pipeline.bank.text import filled
-from pipeline.bank.topic import Bank, Topic, read_topic
+from pipeline.bank.topic import Bank, Topic, files, read_topic
 from pipeline.content.lesson import Item, WorkedExample
 from pipeline.errors import BankError
 from pipeline.lessons.checks_topics import examine
@@ -281,7 +281,12 @@ def test_threads_draw_what_one_alone_draws(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(Instance, "check", slowly)
     with ThreadPoolExecutor(8) as pool:
-        jobs = [
-            pool.submit(lambda one=each, n=n: one.draw(n, "seed").ask) for each in together.questions for n in range(6)
-        ]
+        jobs = [pool.submit(each.draw, n, "seed") for each in together.questions for n in range(6)]
     assert [job.result().ask for job in jobs] == wanted
+
+
+def test_folders_that_are_hidden_hold_no_topics(tmp_path: Path) -> None:
+    (tmp_path / ".venv").mkdir()
+    small(tmp_path / ".venv")
+    own = small(tmp_path)
+    assert files(tmp_path) == [own]
