@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -153,3 +156,34 @@ def test_spoilt_lesson_is_caught(fault: Mapping[str, Any]) -> None:
 
 def test_the_documentation_is_what_the_table_says() -> None:
     assert (FOLDER.parents[1] / "devops/docs/checks.md").read_text(encoding="utf-8") == documentation()
+
+
+_SAID = """
+import json
+import os
+import subprocess
+import sys
+from tests.unit.lessons.test_calibration import FAULTS, course, good, spoilt
+from pipeline.content.checks import check_lesson, summary
+for fault in FAULTS[::5]:
+    case, lesson = good(fault["lesson"]), spoilt(fault)
+    what = {"entry": case["entry"], "course": course(case["course"])}
+    print([each.line() for each in check_lesson(lesson, **what)], json.dumps(summary(lesson, **what)))
+"""
+
+
+def test_findings_are_the_same_in_every_process() -> None:
+    """A resumed run sends the correction it would have sent, so that its reply is found and not bought again."""
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", _SAID],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=FOLDER.parents[1],
+            env={"PYTHONHASHSEED": seed, "PATH": os.environ["PATH"]},
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert said[0] == said[1]
+    assert len(said[0].splitlines()) >= 8
