@@ -17,6 +17,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "objects": ("obstore>=0.12,<0.13",),
     "dask": ("distributed>=2026.7",),
     "langgraph": ("langgraph-checkpoint>=4,<5",),
+    "ui": ("jinja2>=3.1,<4", "starlette>=1.3,<2", "uvicorn>=0.40,<1"),
 }
 #: What cannot be done without it, as people ask for it.
 PURPOSES: Mapping[str, str] = {
@@ -25,6 +26,7 @@ PURPOSES: Mapping[str, str] = {
     "objects": "--store s3://BUCKET/PREFIX",
     "dask": "--executor dask:local and --executor dask://HOST:PORT",
     "langgraph": "LangGraphSaver, which keeps threads of LangGraph",
+    "ui": "the desk in the browser",
 }
 #: What a package is imported as, where that is not its name.
 _MODULES = {"langgraph-checkpoint": "langgraph.checkpoint"}
