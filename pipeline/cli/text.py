@@ -12,14 +12,22 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from pipeline import environment
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from pipeline.records.run import Spend
+from pipeline.app.words import count as count
+from pipeline.app.words import duration as duration
+from pipeline.app.words import missing_records as missing_records
+from pipeline.app.words import money as money
+from pipeline.app.words import money_between as money_between
+from pipeline.app.words import one_line as one_line
+from pipeline.app.words import pairs as pairs
+from pipeline.app.words import plain as plain
+from pipeline.app.words import short_hash as short_hash
+from pipeline.app.words import size as size
+from pipeline.app.words import spent_text as spent_text
+from pipeline.app.words import when as when
+from pipeline.app.words import with_unpriced as with_unpriced
 
 #: The version of every object that `--json` writes; raised when a key changes its meaning.
 JSON_VERSION = 1
@@ -34,7 +42,6 @@ _ASCII = str.maketrans(
         "→": "->", "≤": "<=", "≥": ">=", "×": "x", "“": '"', "”": '"', "‘": "'", "’": "'", "£": "GBP ",
     }
 )  # fmt: skip
-_HEX = frozenset("0123456789abcdef")
 #: What a write to a device, a full disk or a limited file raises.
 _REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF, errno.ENXIO})
 _RULE_LINE = re.compile(r"^[═─]+$", re.MULTILINE)
@@ -129,16 +136,7 @@ def json_line(data: Mapping[str, Any]) -> str:
     """Return an object as one line of ASCII JSON; money becomes a number."""
     import json
 
-    return json.dumps({"v": JSON_VERSION, **data}, default=_plain, separators=(",", ":"), allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    from datetime import datetime
-    from decimal import Decimal
-
-    if isinstance(value, Decimal):
-        return float(value)
-    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else str(value)
+    return json.dumps({"v": JSON_VERSION, **data}, default=plain, separators=(",", ":"), allow_nan=False)
 
 
 def quietly(write: Callable[[], None]) -> None:
@@ -258,93 +256,3 @@ def _blocks(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> l
             found += textwrap.wrap(line, width, initial_indent="  ", subsequent_indent="    ",
                                    break_long_words=False, break_on_hyphens=False)  # fmt: skip
     return found
-
-
-def money(usd: Any) -> str:
-    """Return dollars as $1.85, "unknown" for None; nothing that was paid reads as nothing."""
-    from decimal import Decimal
-
-    from pipeline.records.charge import dollars
-
-    return "unknown" if usd is None else dollars(Decimal(str(usd)))
-
-
-def money_between(low: Any, high: Any) -> str:
-    """Return what was spent, both ends where they differ; `high` None: no upper bound is known."""
-    from decimal import Decimal
-
-    if high is None:
-        return f"at least {money(low)}, no upper bound known"
-    return money(low) if Decimal(str(high)) == Decimal(str(low)) else f"{money(low)} to at most {money(high)}"
-
-
-def with_unpriced(text: str, unpriced: int) -> str:
-    """Return an amount with the number of calls whose price is not known, so that it does not read as all."""
-    return f"{text} + {unpriced:,} unpriced" if unpriced else text
-
-
-def spent_text(spend: Spend) -> str:
-    """Return a sum of charges: both bounds, and how many calls have no price."""
-    low = spend.usd + spend.low
-    high = None if spend.unbounded else max(low, spend.usd + spend.high)
-    return with_unpriced(money_between(low, high), spend.unpriced)
-
-
-def duration(seconds: float | None) -> str:
-    """Return seconds for people: 3 s, 4 min 47 s, 1 h 12 min."""
-    if seconds is None:
-        return "-"
-    if seconds < 10:
-        return f"{seconds:.1f}".removesuffix(".0") + " s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def when(moment: str | datetime | None) -> str:
-    """Return a recorded time as `2026-01-09 14:30:22` (UTC)."""
-    if not moment:
-        return "-"
-    text = moment if isinstance(moment, str) else moment.isoformat()
-    return text[:19].replace("T", " ")
-
-
-def count(number: int, noun: str) -> str:
-    """Return `1 lesson`, `2 lessons`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def missing_records(first: int, last: int, reason: str) -> str:
-    """Return which records are missing; where none is, only why a gap was recorded."""
-    if last < first:
-        return reason
-    return f"{f'record {first} is' if first == last else f'records {first} to {last} are'} missing: {reason}"
-
-
-def size(length: int) -> str:
-    """Return a number of bytes for people: 812 bytes, 96 KB, 1.4 MB."""
-    if length < 1000:
-        return count(length, "byte")
-    return f"{length / 1000:,.0f} KB" if length < 1_000_000 else f"{length / 1_000_000:,.1f} MB"
-
-
-def short_hash(value: Any) -> str:
-    """Return a text as it is, any other value as JSON; a content hash by its beginning."""
-    import json
-
-    text = value if isinstance(value, str) else json.dumps(value, default=_plain, ensure_ascii=False)
-    return text[:12] + "…" if len(text) == 64 and set(text) <= _HEX else text
-
-
-def one_line(text: object, limit: int = 500) -> str:
-    """Return a text on one line, cut with an ellipsis."""
-    flat = " ".join(str(text).split())
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
-
-
-def pairs(data: Mapping[str, Any]) -> str:
-    """Return `course_id course_c84775, outcomes_created 42`."""
-    return ", ".join(f"{name} {short_hash(value)}" for name, value in data.items())
