@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -12,6 +11,17 @@ from typing import Any
 
 import click
 
+from pipeline.app.cost_documents import (
+    CAUSE_WORDS,
+    REASON_WORDS,
+    open_runs,
+    reconciled_json,
+    reconciled_rows,
+    report_json,
+    report_rows,
+    repriced_json,
+    repriced_rows,
+)
 from pipeline.app.cost_report import (
     Comparison,
     Range,
@@ -23,50 +33,28 @@ from pipeline.app.cost_report import (
     reconciled,
     repriced,
 )
+from pipeline.app.spreadsheet import write_csv
 from pipeline.app.stores import head_of, open_store
 from pipeline.cli.options import RunName, in_its_folder, json_option, own_option, store_option
 from pipeline.cli.store_context import here
 from pipeline.cli.text import count, money, money_between, table, tell, warn, when, with_unpriced
-from pipeline.cost import reconciliation as reasons
-from pipeline.cost.ledger import COLUMNS as LEDGER_COLUMNS
 from pipeline.cost.ledger import LedgerRow
 from pipeline.cost.report import (
     COLUMNS,
-    CSV_COLUMNS,
     GROUPS,
     OF_TRIES,
     Posting,
     Report,
     ReportLine,
     at_least,
-    possibly_spent,
     report,
 )
-from pipeline.records.money import FAILED, LOST, REFUSED, REJECTED, TRUNCATED, VOID
-from pipeline.records.redaction import printable
 from pipeline.records.run import Spend
 from pipeline.store.reader import resolve
 
-#: How causes of waste are called.
-_CAUSE_WORDS: Mapping[str, str] = {
-    FAILED: "failed", REFUSED: "refused", TRUNCATED: "cut off", REJECTED: "rejected by a check",
-    VOID: "invalidated by a change", LOST: "answer not recorded", "": "cause not recorded",
-}  # fmt: skip
-#: How kinds of explanation are called.
-REASON_WORDS: Mapping[str, str] = {
-    reasons.ROUNDING: "rounding", reasons.MIDNIGHT: "over midnight", reasons.OPEN: "not exactly known here",
-    reasons.UNPRICED: "not priced here", reasons.OTHERS: "by others", reasons.PRICE: "at other prices",
-    reasons.NOT_YET: "not reported yet", reasons.PRIORITY: "of the priority tier",
-    reasons.ELSEWHERE: "of another account", reasons.UNEXPLAINED: "not explained",
-}  # fmt: skip
 #: Open intervals that a screen lists; --json has all.
 _SHOWN = 20
 _CENT = Decimal("0.01")
-#: What a spreadsheet takes for the beginning of a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_RECONCILED_COLUMNS = ("day", "model", "recorded_usd", "recorded_at_most_usd", "reported_usd", "difference_usd",
-                       "token_difference", "reasons")  # fmt: skip
-
 
 #: Columns of the table; cost.report has the list of all.
 _TABLE = [column for column in COLUMNS if column.title]
@@ -132,11 +120,11 @@ def cost(
         if run is not None:
             raise click.UsageError("--reconcile compares all runs of a store, not a single one. Omit RUN.")
         found = reconciled(store, days)
-        answer: _Answer = (_reconciled_lines(found), _reconciled_json(found), _reconciled_csv(found))
+        answer: _Answer = (_reconciled_lines(found), reconciled_json(found), reconciled_rows(found))
     elif prices is not None:
         book = prices_of(prices)
         again = repriced(statement(tries=True), open_store(store), book, by)
-        answer = (_repriced_lines(again), _repriced_json(again), _repriced_csv(again))
+        answer = (_repriced_lines(again), repriced_json(again), repriced_rows(again))
     elif plot is not None:
         from pipeline.cli import cost_chart
 
@@ -148,7 +136,7 @@ def cost(
     else:
         shown = statement(tries=by in OF_TRIES)
         made = report(shown.postings, by, many=shown.many)
-        answer = (lines_of(shown, made), json_lines(shown, made), csv_rows(shown, made))
+        answer = (lines_of(shown, made), report_json(shown, made), _rows(shown, made))
     _write(answer, as_csv=as_csv, as_json=as_json)
 
 
@@ -161,13 +149,7 @@ def _write(answer: _Answer, *, as_csv: bool, as_json: bool) -> None:
     if not as_csv:
         tell(objects, lines, as_json=as_json)
         return
-    csv.writer(sys.stdout, lineterminator="\n").writerows([_no_formula(str(cell)) for cell in row] for row in rows)
-
-
-def _no_formula(cell: str) -> str:
-    cell = printable(cell)
-    is_number = cell.lstrip("+-").replace(".", "", 1).isdigit()
-    return "'" + cell if cell.startswith(_FORMULA) and not is_number else cell
+    write_csv(sys.stdout, rows)
 
 
 # --- what was spent -------------------------------------------------------------------------------
@@ -201,7 +183,7 @@ def _summary(shown: Statement, total: ReportLine) -> Iterator[str]:
     if total.waste:
         yield "Wasted: " + ", ".join(
             f"{money(at_least(spend))} {words}" + (f" ({count(spend.calls, 'call')})" if spend.calls else "")
-            for cause, words in _CAUSE_WORDS.items()
+            for cause, words in CAUSE_WORDS.items()
             if (spend := total.waste.get(cause)) is not None
         )
     if saved := saved_text(total):
@@ -251,7 +233,7 @@ def _open_lines(unknown: Sequence[Posting], *, many: bool) -> Iterator[str]:
     calls = sum(posting.spend.calls for posting in unknown if posting.row is not None)
     yield f"Not exactly known ({count(calls, 'call')}):" if calls else "Not exactly known:"
     lines = [_try_line(posting, posting.row, many=many) for posting in unknown if posting.row is not None]
-    for run, spend in _open_runs(unknown).items():
+    for run, spend in open_runs(unknown).items():
         high = None if spend.unbounded else spend.high
         priced = f"; {count(spend.unpriced, 'call')} not priced" if spend.unpriced else ""
         lines.append(f"  run {run}: {money_between(spend.low, high)}{priced}; `cost {run}` lists the calls")
@@ -266,52 +248,13 @@ def _try_line(posting: Posting, row: LedgerRow, *, many: bool) -> str:
     return f"  {run}#{row.seq} {row.place} {row.label}, {when(row.at)}: {usd}" + (f" ({row.note})" if row.note else "")
 
 
-def _open_runs(unknown: Sequence[Posting]) -> dict[str, Spend]:
-    """Return the runs of which only sums were read that are not exactly known, and those sums."""
-    found: dict[str, Spend] = {}
-    for posting in unknown:
-        if posting.row is None:
-            found.setdefault(posting.origin.run, Spend()).add(posting.spend)
-    return found
-
-
-def json_lines(shown: Statement, made: Report) -> Iterator[dict[str, Any]]:
-    """Yield lines, then the open intervals, then what is beside the ledger, then the total."""
-    tries = [(posting.origin.run, posting.row) for posting in shown.postings if posting.row is not None]
-    if made.by == "call":
-        yield from ({"type": "call", "run_id": run, **row.to_json()} for run, row in tries)
-    else:
-        yield from ({"type": "line", "by": made.by, **line.to_json()} for line in made.lines)
-        yield from ({"type": "open", "run_id": run, **row.to_json()} for run, row in tries if row.state != "exact")
-    for run, spend in _open_runs(made.open).items():
-        yield {"type": "open_run", "run_id": run, "open_low_usd": spend.low,
-               "open_high_usd": None if spend.unbounded else spend.high, "unpriced_calls": spend.unpriced}  # fmt: skip
-    yield from _beside(shown)
-    if shown.lost:
-        yield {"type": "lost", "error": shown.lost}
-    low, high = possibly_spent(made.total)
-    at_most = None if shown.incomplete else high
-    yield {"type": "total", **made.total.to_json(), "at_least_usd": low, "at_most_usd": at_most}
-
-
-def _beside(shown: Statement, *, removed: bool = True) -> Iterator[dict[str, Any]]:
-    yield from ({"type": "imported", "run_id": run, "cost_usd": usd} for run, usd in shown.imported.items())
-    if removed and shown.removed:
-        cost = sum(shown.removed.values(), Decimal(0))
-        yield {"type": "removed", "runs": len(shown.removed), "cost_usd": cost}
-    yield from ({"type": "unread", "run_id": run, "error": why} for run, why in shown.unread.items())
-
-
-def csv_rows(shown: Statement, made: Report) -> Iterator[Sequence[object]]:
-    """Yield sums, or with `--by call` the ledger itself; the head first."""
+def _rows(shown: Statement, made: Report) -> Iterator[Sequence[object]]:
+    """Yield a report's rows; warn of what single calls are not listed of."""
+    yield from report_rows(shown, made)
     if made.by != "call":
-        yield CSV_COLUMNS
-        yield from (line.to_csv() for line in (*made.lines, made.total))
         return
-    yield ["run_id", *LEDGER_COLUMNS]
-    yield from ([posting.origin.run, *posting.row.to_csv()] for posting in shown.postings if posting.row is not None)
     sums = [each for each in shown.postings if each.row is None and each.origin.run not in shown.removed]
-    if lost := _open_runs(sums):
+    if lost := open_runs(sums):
         warn(f"Calls whose records are lost are not listed: of {', '.join(lost)}.")
     if shown.removed:
         usd = money(sum(shown.removed.values(), Decimal(0)))
@@ -341,18 +284,6 @@ def _repriced_lines(made: Repricing) -> Iterator[str]:
 def _signed(usd: Decimal) -> str:
     """Return a difference: +$0.10, -$0.10; "" where there is none."""
     return "" if not usd else ("+" if usd > 0 else "-") + money(abs(usd))
-
-
-def _repriced_json(made: Repricing) -> Iterator[dict[str, Any]]:
-    yield from ({"type": "repriced", "by": made.by, **line.to_json()} for line in made.lines)
-    yield from ({"type": "kept", "reason": reason, "calls": calls} for reason, calls in made.kept.items())
-    yield {"type": "total", **made.total.to_json(), "prices": made.prices}
-
-
-def _repriced_csv(made: Repricing) -> Iterator[Sequence[object]]:
-    yield ("key", "calls", "recorded_usd", "repriced_usd", "difference_usd")
-    for line in (*made.lines, made.total):
-        yield [line.key, line.calls, *(f"{usd:f}" for usd in (line.recorded, line.repriced, line.difference))]
 
 
 # --- beside the provider's reports ----------------------------------------------------------------
@@ -389,27 +320,3 @@ def _reconciled_lines(found: Comparison) -> Iterator[str]:
         yield f"Not compared: {money(usd)} as reported by run {run} before it was imported, not itemised"
     for run, why in found.statement.unread.items():
         yield f"Not compared: run {run}: {why}"
-
-
-def _reconciled_json(found: Comparison) -> Iterator[dict[str, Any]]:
-    yield from ({"type": "reconciled", **line.to_json()} for line in found.made.lines)
-    for row in found.batches:
-        yield {"type": "batch", "run_id": row.run, "batch": row.batch or None, "status": row.status,
-               "requests": row.requests, "intended_at": row.intended_at, "usd_high": row.worst_usd}  # fmt: skip
-    yield from _beside(found.statement, removed=False)
-    by_reason = {kind: float(usd) for kind, usd in found.made.by_reason().items()}
-    yield {"type": "total", **found.made.total.to_json(), "reasons": by_reason}
-
-
-def _reconciled_csv(found: Comparison) -> Iterator[Sequence[object]]:
-    yield _RECONCILED_COLUMNS
-    for line in (*found.made.lines, found.made.total):
-        high = None if line.to_json()["recorded_at_most_usd"] is None else line.ours.usd + line.ours.high
-        usd = (line.known, high, line.theirs, line.difference)
-        yield [
-            line.day,
-            line.model,
-            *("" if amount is None else f"{amount:f}" for amount in usd),
-            line.surplus,
-            " ".join(reason.kind for reason in line.reasons),
-        ]

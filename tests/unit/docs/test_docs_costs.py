@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.app.cost_documents import REASON_WORDS, report_json
 from pipeline.app.cost_report import RepricedLine, Statement
-from pipeline.cli.cost import REASON_WORDS, json_lines, lines_of
+from pipeline.cli.cost import lines_of
 from pipeline.cost.ledger import COLUMNS as LEDGER_COLUMNS
 from pipeline.cost.ledger import PRICE_COLUMNS, LedgerRow
 from pipeline.cost.prices import PriceBook
@@ -64,7 +65,7 @@ def test_docs_name_the_objects_of_cost_json() -> None:
     objects, calls = (
         {
             line["type"]: [name for name in line if name != "type"]
-            for line in json_lines(statement, report(statement.postings, by))
+            for line in report_json(statement, report(statement.postings, by))
         }
         for by in ("step", "call")
     )
