@@ -307,6 +307,7 @@ _KEYS: dict[str, Callable[[Posting], str]] = {
     "call_kind": lambda posting: posting.label or UNKNOWN,
     "model": lambda posting: posting.model or UNKNOWN,
     "day": lambda posting: posting.day or UNKNOWN,
+    "course": lambda posting: f"{posting.origin.subject} {posting.origin.level}".strip() or UNKNOWN,
     "subject": lambda posting: posting.origin.subject or UNKNOWN,
     "level": lambda posting: posting.origin.level or UNKNOWN,
     "run": lambda posting: posting.origin.run or UNKNOWN,
@@ -314,7 +315,8 @@ _KEYS: dict[str, Callable[[Posting], str]] = {
 }
 TOKEN_KIND = "token_kind"
 #: What a report can be grouped by, and which groups need single tries: sums do not tell them apart.
-GROUPS = ("step", "item", "call", "call_kind", "model", TOKEN_KIND, "day", "subject", "level", "run", "status")
+GROUPS = ("step", "item", "call", "call_kind", "model", TOKEN_KIND, "day", "course", "subject", "level", "run",
+          "status")  # fmt: skip
 OF_TRIES = frozenset({"item", "call"})
 
 
