@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.stores import open_list
+from pipeline.errors import ConfigError
 from pipeline.records.statuses import COMPLETED, DETAILS, FAILED, IN_PROGRESS, PENDING, SKIPPED
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class RunRow:
     parent: str
     #: A living process owns it.
     owned: bool = False
+    #: It was running when its process ended without a word.
+    gone: bool = False
     #: Records are missing that may have held calls: the cost is a lower bound.
     at_least: bool = False
     #: Of a run that has no steps of ours: how many checkpoints of another system it holds.
@@ -122,6 +125,7 @@ def row_of(head: Head) -> RunRow:
         resumable=status in UNFINISHED and not head.owned,
         parent=text("run", document.get("parent") or {}),
         owned=head.owned,
+        gone=head.gone,
         at_least=bool(sums.get("holes") or head.known),
         checkpoints=document.get("checkpoints") if threads else None,
         command=text("resume_command"),
@@ -203,10 +207,7 @@ def resume_command(row: RunRow, store: str | None) -> str:
     if row.pipeline == "layers":
         # Layered DAGs are run from Python.
         return f'ControlledExecutor(tools=…, store=…).resume_from_checkpoint("{row.run_id}")'
-    unknown = f"run {shlex.quote(row.target)}" if row.target else "run FILE.py:NAME"
-    verb = "lessons" if row.pipeline in ("", "lessons") else unknown
-    if row.command.startswith("./pipeline.sh run "):
-        verb = row.command.removeprefix("./pipeline.sh ").partition(" --resume ")[0]
+    verb = _verb(row) or "run FILE.py:NAME"
     folder = folder_of(store) if store else None
     if folder is not None and verb != "lessons" and os.path.lexists(folder / JOURNAL):
         return f"./pipeline.sh {verb} --resume {shlex.quote(str(folder))}"
@@ -215,3 +216,40 @@ def resume_command(row: RunRow, store: str | None) -> str:
     executor = f" --executor {shlex.quote(row.executor)}" if row.executor else ""
     place = store_words(store) if store else ""
     return f"./pipeline.sh {verb} --resume {row.run_id}{place}{executor}{more[0] if more else ''}"
+
+
+def _verb(row: RunRow) -> str:
+    """Return the command that makes runs such as this one, and its target; "": it is not known."""
+    import shlex
+
+    if row.command.startswith("./pipeline.sh run "):
+        return row.command.removeprefix("./pipeline.sh ").partition(" --resume ")[0]
+    if row.pipeline in ("", "lessons"):
+        return "lessons"
+    return f"run {shlex.quote(row.target)}" if row.target and row.pipeline != LANGGRAPH else ""
+
+
+def resume_arguments(row: RunRow, more: Sequence[str] = ()) -> list[str]:
+    """Return the program's arguments that resume a run of the store which its environment names, without asking.
+
+    Args:
+        more: Options that a person gives besides, such as a permission or a higher ceiling.
+
+    Raises:
+        ConfigError: It is not resumed by a command, or needs more that only a person can give; data["needs"].
+    """
+    import shlex
+
+    verb = "" if row.pipeline == "layers" else _verb(row)
+    if not verb:
+        raise ConfigError(f"Run {row.run_id} is resumed by the program that made it.", code="resume_by_program",
+                          hint=f"From Python: {resume_command(row, None)}")  # fmt: skip
+    room = ["--max-cost-usd"] if row.status_detail == "paused_budget" else []
+    param = _PARAM.search(row.command) if row.status == FAILED else None
+    asked = [*row.needs.split(), *room, *(["--param"] if param else [])]
+    given = {word.partition("=")[0] for word in more}
+    if needs := [option for option in asked if option not in given]:
+        raise ConfigError(f"Run {row.run_id} needs {' and '.join(needs)} to go on.", code="resume_needs_more",
+                          hint="Resume it on its own page, or type the command.", needs=needs)  # fmt: skip
+    executor = ["--executor", row.executor] if row.executor else []
+    return [*shlex.split(verb), "--resume", row.run_id, *executor, *more, "--yes"]

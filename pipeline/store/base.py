@@ -39,6 +39,8 @@ class Head:
     corrupt: str = ""
     #: A living process owns it.
     owned: bool = False
+    #: By its records it is running, and no living process owns it: the document says interrupted.
+    gone: bool = False
     #: Of a corrupt run: the head document as it was last written, where that is whole; else {}.
     known: Mapping[str, Any] = field(default_factory=dict)
 

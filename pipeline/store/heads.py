@@ -66,18 +66,19 @@ class Listing:
         raw = tip.head
         if raw is None or not tip.journal or not sealed(raw) or not _tells_all(raw, tip):
             return self._rebuilt(tip, match)
-        document, owned = HeadText(raw, {}), None
+        document, owned, changed = HeadText(raw, {}), None, {}
         try:
             if document.get("status_detail") == "running":
                 owned = tip.owned()
-                document = HeadText(raw, seen_now(document, owned))
+                changed = seen_now(document, owned)
+                document = HeadText(raw, changed)
             if not document.wanted(match):
                 return None
         except ValueError:
             return self._rebuilt(tip, match)
         if not tip.sealed and not _begins_well(tip.first()):
             return self._rebuilt(tip, match)
-        return Head(tip.run, document, owned=tip.owned() if owned is None else owned)
+        return Head(tip.run, document, owned=tip.owned() if owned is None else owned, gone=bool(changed))
 
     def _rebuilt(self, tip: Tip, match: Match | None) -> Head | None:
         found = self._rebuild(self._backend, tip)
@@ -86,8 +87,10 @@ class Listing:
         owned = tip.owned()
         if found.corrupt:
             return Head(tip.run, {}, corrupt=found.corrupt, owned=owned, known=whole_head(tip.head))
-        document = {**found.document, **seen_now(found.document, owned)}
-        return Head(tip.run, document, owned=owned) if match is None or match(document) else None
+        changed = seen_now(found.document, owned)
+        document = {**found.document, **changed}
+        head = Head(tip.run, document, owned=owned, gone=bool(changed))
+        return head if match is None or match(document) else None
 
 
 def _tells_all(raw: bytes, tip: Tip) -> bool:
