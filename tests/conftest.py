@@ -139,6 +139,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for name, value in report.user_properties:
             if name == "figures":
                 terminalreporter.write_line(f"figures: {value}")
+    unseen = [str(report.longrepr) for report in terminalreporter.getreports("skipped")]
+    if unseen := [why for why in unseen if "page test: " in why]:
+        why = unseen[0].rpartition("page test: ")[2].rstrip("')")
+        terminalreporter.write_line(f"{len(unseen)} page tests did not run: {why}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-_VOID = {"br", "col", "hr", "link", "meta", "wbr"}
+_VOID = {"br", "col", "hr", "input", "link", "meta", "wbr"}
 
 
 @dataclass

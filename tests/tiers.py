@@ -31,12 +31,12 @@ LONG = frozenset(
         "tests/unit/ui/test_processes.py",
     }
 )
-#: Start, a course, its resume, list, status, cost, a graph, a disk that refuses, twelve kills.
+#: Start, a course, its resume, list, status, cost, a graph, a disk that refuses, twelve kills, the desk's first page.
 SMOKE = frozenset(
     f"tests/acceptance/test_{name}.py"
     for name in (
         "cli_cost", "cli_lessons", "cli_list", "cli_status", "first_start", "kills", "known_faults", "refusing_disk",
-        "resumed_starts", "run_dot", "shell_scripts", "sql_course", "start_imports",
+        "resumed_starts", "run_dot", "shell_scripts", "sql_course", "start_imports", "ui_smoke",
     )
 )  # fmt: skip
 

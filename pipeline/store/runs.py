@@ -70,7 +70,7 @@ class RunStore:
                 pause(number)
                 continue
             try:
-                refuse_if_held(lambda match: self._listing.heads(match, claim=claim_text(asked)), claim, at)
+                refuse_if_held(lambda match: self._listing.heads(match, claim_text(asked)), claim, at)
                 run, journal = self._make(first, blobs, minted(at), at)
                 if not self.backend.leased or self._proved(tail, run):
                     return run, journal
@@ -328,17 +328,10 @@ class RunStore:
         self._check(split(run)[0])
         return list(self.backend.parts(split(run)[0]))
 
-    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None, start: str = "") -> Iterator[Head]:
+    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
         """See store.base.Listable.heads."""
         flush(self.backend)
-        return self._listing.heads(match, start)
-
-    def holder(self, run: str) -> Mapping[str, Any]:
-        """See store.base.Store.holder."""
-        tip = self._tip(split(run)[0])
-        if tip is None:
-            raise self._missing(run)
-        return tip.holder() if tip.owned() else {}
+        return self._listing.heads(match)
 
     def flaws(self, run: str) -> Iterator[str]:
         """See store.base.Movable.flaws."""
@@ -468,8 +461,7 @@ class RunStore:
             raise self._missing(run)
 
     def _tip(self, run: str) -> Tip | None:
-        tip = next(self.backend.tips(start=run), None)
-        return tip if tip is not None and tip.run == run and not tip.leftover else None
+        return next((tip for tip in self.backend.tips() if tip.run == run and not tip.leftover), None)
 
     @staticmethod
     def _missing(run: str) -> RunNotFound:

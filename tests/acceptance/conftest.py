@@ -11,6 +11,9 @@ import pytest
 from pipeline import environment
 from pipeline.cli.main import main
 from tests.acceptance.killing import Starter
+from tests.browsers import chromium as chromium
+from tests.browsers import window as window
+from tests.desks import Served, serving
 from tests.said import Cli, Said
 from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer
@@ -67,3 +70,10 @@ def starter() -> Iterator[Starter]:
     made.wait()
     yield made
     made.close()
+
+
+@pytest.fixture
+def desk(root: Path) -> Iterator[Served]:
+    """The desk over `root`: the real server on a free port."""
+    with serving(f"files:{root}") as served:
+        yield served

@@ -1,0 +1,80 @@
+"""The desk: which store it looks at, its open runs, and who sits at it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from starlette.requests import Request
+
+from pipeline import environment
+from pipeline.app.stores import head_of, open_store
+from pipeline.clock import Clock, SystemClock
+from pipeline.records.run import RunState
+from pipeline.store.address import store_words
+from pipeline.store.base import Head, Store
+from pipeline.ui.watch import RunNow, Watches
+
+#: The cookie that keeps the name of who decides here.
+NAME_COOKIE = "desk-name"
+_MOST_NAME = 80
+
+
+class Desk:
+    """What all pages share; any number of threads."""
+
+    def __init__(self, store_url: str | None = None, clock: Clock | None = None, *, read_only: bool = False) -> None:
+        """Look at a store.
+
+        Args:
+            store_url: As --store names it; None: the default one.
+            read_only: No page has a button: what is written as files.
+        """
+        self.store_url = store_url
+        self.read_only = read_only
+        self.clock = clock or SystemClock()
+        self._store = open_store(store_url or environment.default_store(), concurrency=0)
+        self._watches = Watches(self._store, self.clock)
+        #: Set when the server stops: streams end at once.
+        self.stopping = asyncio.Event()
+
+    def store(self) -> Store:
+        """Return the store; its readers may be any number of threads."""
+        return self._store
+
+    def store_words(self) -> str:
+        """Return ` --store URL` for commands to copy, without a password; "" for the default store."""
+        return store_words(self.store_url) if self.store_url else ""
+
+    def heads(self) -> Iterator[Head]:
+        """Return all runs, newest first."""
+        return self._store.heads()
+
+    def head(self, run: str) -> Head:
+        """Return the head of a run, by its exact id.
+
+        Raises:
+            RunNotFound: No such run.
+        """
+        return head_of(self._store, run)
+
+    def watched(self, run: str) -> RunNow:
+        """Return a run as it is now: its state is folded on from where it was looked at last.
+
+        Raises:
+            RunNotFound: No such run.
+        """
+        return self._watches.now(run)
+
+    def state(self, run: str) -> RunState:
+        """Return what the records of a run say by now; nothing changes it later."""
+        return self.watched(run).state
+
+    def owned(self, run: str) -> bool:
+        """Return whether a living process owns the run."""
+        return self.watched(run).owned
+
+    def name(self, request: Request) -> str:
+        """Return who is at the desk, as typed in one of its forms; "" where nobody has said so."""
+        return unquote(request.cookies.get(NAME_COOKIE, ""))[:_MOST_NAME]

@@ -1,0 +1,85 @@
+"""A browser that looks at a desk: Chromium where there is one; console errors fail the test, and so does axe-core."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Error, Page, sync_playwright
+
+from tests.desks import Served
+
+#: Why a test of pages did not run; tests/conftest.py counts them.
+NO_BROWSER = "page test: no Chromium was found"
+NO_AXE = "page test: axe-core is not installed (devops/check.sh installs it where there is npm)"
+_AXE = Path(sys.prefix, "axe", "node_modules", "axe-core", "axe.min.js")
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+@dataclass
+class Window:
+    """A window of the browser, at a desk."""
+
+    page: Page
+    served: Served
+    #: What the console said, and what the page threw.
+    errors: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on(
+            "console", lambda said: self.errors.append(said.text) if said.type in ("error", "warning") else None
+        )
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def open(self, path: str = "") -> Page:
+        """Open a page of the desk; the first time by its link."""
+        if not self.served.cookies:
+            self.served.enter()
+        name, value = next(iter(self.served.cookies.items()))
+        self.page.context.add_cookies([{"name": name, "value": value, "url": self.served.url}])
+        self.page.goto(self.served.url + path)
+        return self.page
+
+    def findings(self) -> list[str]:
+        """What axe-core finds wrong on the page as it is."""
+        if not _AXE.exists():
+            pytest.skip(NO_AXE)
+        self.page.evaluate(_AXE.read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(self.page.evaluate("axe.run().then(found => JSON.stringify(found))"))
+        return [f"{rule['id']}: {node['html']}" for rule in found["violations"] for node in rule["nodes"]]
+
+    def sideways(self) -> int:
+        """How many pixels the page is wider than the window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+def chromium_path() -> str | None:
+    """The Chromium of this machine; None: Playwright's own, if there is one."""
+    return next((found for name in _NAMES if (found := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        try:
+            started = playwright.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
+        except Error:
+            pytest.skip(NO_BROWSER)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def window(chromium: Browser, desk: Served) -> Iterator[Window]:
+    """A window at the test's `desk`: 1280 px wide, light; `page.set_viewport_size`, `emulate_media` change that."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    made = Window(context.new_page(), desk)
+    yield made
+    context.close()
+    assert made.errors == []
