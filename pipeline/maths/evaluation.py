@@ -69,7 +69,7 @@ def evaluate(text: str, names: Mapping[str, Value] | None = None, letters: str =
         UndefinedValue: It has no real value here: division by zero, a root of a negative number.
     """
     given = dict(names or {}) | {letter: _symbol(letter) for letter in letters.split()}
-    tree = _parse(text)
+    tree = parsed(text)
     if isinstance(tree, ast.Compare | ast.BoolOp):
         raise EvaluationError(f"{_short(text)} is a condition, not a value")
     return _finite(_Walk(given, text).value(tree), text)
@@ -83,7 +83,7 @@ def holds(text: str, names: Mapping[str, Value] | None = None, letters: str = ""
         UndefinedValue: A side has no real value.
     """
     given = dict(names or {}) | {letter: _symbol(letter) for letter in letters.split()}
-    result = _Walk(given, text).value(_parse(text))
+    result = _Walk(given, text).value(parsed(text))
     if not isinstance(result, bool):
         raise EvaluationError(f"{_short(text)} is a value, not a condition")
     return result
@@ -106,7 +106,7 @@ def names_in(text: str) -> frozenset[str]:
         EvaluationError: The text is not of the language.
     """
     sides = [side for relation in relations_in(text) for side in (relation.left, relation.right)] or [text]
-    nodes = (node for side in sides for node in ast.walk(_parse(side)))
+    nodes = (node for side in sides for node in ast.walk(parsed(side)))
     called = frozenset(functions.TABLE) | {"pi"}
     return frozenset(node.id[:-1] for node in nodes if isinstance(node, ast.Name)) - called
 
@@ -127,7 +127,7 @@ def relations_in(text: str) -> list[Relation]:
             raise EvaluationError(f"{_short(part)} is no equation; parts are parted by ;")
         sides = [side.strip().replace("**", "^") for side in _RELATION.split(part)]
         for side in sides if signs else ():
-            _parse(side)
+            parsed(side)
         found += [
             Relation(*three) for three in zip(sides, [s.replace("==", "=") for s in signs], sides[1:], strict=False)
         ]
@@ -146,7 +146,7 @@ def _short(text: str) -> str:
 
 
 @lru_cache(8_192)
-def _parse(text: str) -> ast.expr:
+def parsed(text: str) -> ast.expr:
     """Return the checked tree of an expression; its names end in "_", so that none is a word of Python."""
     source = text.translate(_SIGNS).strip()
     if len(text) > MAX_TEXT:

@@ -8,6 +8,8 @@ from itertools import groupby
 from typing import Any
 
 from pipeline.html import Html, clean, count, el, join, section
+from pipeline.maths.calculations import calculation_tex
+from pipeline.maths.evaluation import EvaluationError
 from pipeline.publish.figures import group_row, row, table
 from pipeline.publish.lesson_page import card_section, figures, options, working
 from pipeline.publish.page import Page, link
@@ -174,9 +176,18 @@ def _wrong_answers(question: ShownQuestion) -> Html | None:
         if not option.right
     ]
     for value, method, error in question.wrong():
-        rows.append(row(inline(value) if value else el("code", method), inline(error)))
+        rows.append(row(inline(value or _calculation(method)), inline(error)))
     caption = f"Wrong answers to question {question.number} and what they show"
     return table(caption, ("Wrong answer", "What it shows"), [el("tbody", rows)]) if rows else None
+
+
+def _calculation(method: str) -> str:
+    """Return how a pupil would write a wrong calculation whose value is not what is wrong with it."""
+    try:
+        return rf"\({calculation_tex(method)}\)"
+    except EvaluationError:
+        # Lessons of earlier versions.
+        return method
 
 
 # --- for the reviewer: where each point is taught and asked, warnings, the critic's scores ----------

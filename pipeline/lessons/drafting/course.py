@@ -16,6 +16,7 @@ from pipeline.content.banned_text import stray_talk
 #: Characters that a lesson's title may have.
 TITLE_ROOM = 78
 _BLANKS = re.compile(r"\s+")
+_SQUARE = re.compile(r"\^([23])(?!\d)")
 _UNWANTED = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\$`<>]")
 
 
@@ -70,6 +71,7 @@ def _points(raw: Mapping[str, Any]) -> Iterator[Point]:
 def printable(text: str, limit: int, *, fallback: str = "this topic") -> str:
     """Return catalogue text fit for a page: one line, no TeX or markup signs, cut at a word, never empty."""
     plain = _BLANKS.sub(" ", _UNWANTED.sub(" ", str(text)[: 4 * limit])).strip().rstrip(".")
+    plain = _SQUARE.sub(lambda power: "²³"[int(power[1]) - 2], plain)
     if len(plain) > limit:
         plain = plain[: limit - 2].rsplit(" ", 1)[0].rstrip(" ,;:") + " …"
     readable = len(plain) >= 3 and any(sign.isalnum() for sign in plain)
