@@ -17,7 +17,8 @@ from pipeline.records.values import resolve_value
 from pipeline.store.base import Store
 from pipeline.store.reader import resolve
 from pipeline.store.view import pinned_nodes
-from pipeline.travel.points import points, resolve_point, state_at
+from pipeline.travel.differences import Side
+from pipeline.travel.points import END, points, resolve_point, state_at
 from pipeline.travel.values import Reader
 
 #: Shown of a step that acts outside the run and was interrupted; and of one without an end whose run has no owner.
@@ -234,6 +235,16 @@ def state_then(place: Store, text: str, at: str) -> RunState:
     if not at:
         return state_of(place, head_of(place, name))
     return state_at(place, name, resolve_point(points(place, name), at))
+
+
+def side_at(place: Store, text: str, at: str) -> Side:
+    """Return one side of a difference: a run at a point; "": at its end.
+
+    Raises:
+        RunNotFound: There is no such run, or no such point.
+    """
+    name = resolve(place, text)
+    return Side(place, state_at(place, name, resolve_point(points(place, name), at or END)))
 
 
 def find_step(state: RunState, what: str) -> tuple[StepRun, str | None]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
+from pipeline.app.run_status import side_at
 from pipeline.app.stores import open_store, place_of, run_folder
 from pipeline.cli.options import RunName, json_option, store_option
 from pipeline.cli.text import count, heading, money, one_line, tell, with_unpriced
-from pipeline.cli.value_format import change_lines, changes_json
+from pipeline.cli.value_format import change_lines
 from pipeline.records.run import full, item_name
-from pipeline.store.reader import resolve
 from pipeline.travel.differences import (
     ADDED,
     CHANGED,
@@ -23,7 +22,6 @@ from pipeline.travel.differences import (
     StepDifference,
     difference,
 )
-from pipeline.travel.points import END, points, resolve_point, state_at
 
 _SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
 #: Items of a step that are named.
@@ -43,7 +41,7 @@ def diff(first: str, second: str, as_json: bool, store: str | None) -> None:
     """
     (one, name), (two, other) = _side(first, store), _side(second, store)
     found = difference(one, two)
-    tell(_json(found, name, other), _lines(found, name, other), as_json=as_json)
+    tell([{"first": name, "second": other, **found.to_json()}], _lines(found, name, other), as_json=as_json)
 
 
 def _side(text: str, store: str | None) -> tuple[Side, str]:
@@ -52,10 +50,8 @@ def _side(text: str, store: str | None) -> tuple[Side, str]:
         # A folder may have an @ in its name; a point has none.
         run, at, point = text, "", ""
     run, store = place_of(run, store)
-    place = open_store(store)
-    name = resolve(place, run)
-    seq = resolve_point(points(place, name), point if at else END)
-    return Side(place, state_at(place, name, seq)), f"{name}@{point}" if at else name
+    side = side_at(open_store(store), run, point)
+    return side, f"{side.state.run_id}@{point}" if at else side.state.run_id
 
 
 def _lines(found: RunDifference, name: str, other: str) -> Iterator[str]:
@@ -94,29 +90,3 @@ def _step_lines(step: StepDifference) -> Iterator[str]:
     for key, changes in step.inside.items():
         yield f"  {item_name(full(step.step), key)}:"
         yield from change_lines(Changes(changes.told[:_NAMED], changes.left_out + len(changes.told[_NAMED:])), "    ")
-
-
-def _json(found: RunDifference, name: str, other: str) -> Iterator[dict[str, Any]]:
-    yield {
-        "first": name,
-        "second": other,
-        "same": found.same,
-        "statuses": list(found.statuses),
-        "cost_usd": list(found.usd),
-        "params": changes_json(found.params),
-        "settings": changes_json(found.settings),
-        "context": changes_json(found.context),
-        "steps": [
-            {
-                "step": step.step,
-                "statuses": list(step.statuses),
-                "outcomes": list(step.outcomes),
-                "cost_usd": list(step.usd),
-                "outputs": changes_json(step.outputs),
-                "artifacts": {name: changes_json(changes) for name, changes in step.artifacts.items()},
-                "items": dict(step.items),
-                "inside": {key: changes_json(changes) for key, changes in step.inside.items()},
-            }
-            for step in found.steps
-        ],
-    }

@@ -44,31 +44,10 @@ def history(run: str, context: bool, as_json: bool, store: str | None) -> None:
         for mark in marks:
             _say_context(mark, graph)
     else:
-        rows = [[str(mark.seq), mark.id, bare(mark.path), when(mark.at), _how(mark), _route(mark, graph), _cost(mark)]
+        rows = [[str(mark.seq), mark.id, bare(mark.path), when(mark.at), mark.ending, mark.route(graph), _cost(mark)]
                 for mark in marks]  # fmt: skip
         say(table(["Seq", "Checkpoint", "Step", "When (UTC)", "Ended", "Went on to", "Cost so far"], rows,
                   right=["Seq", "Cost so far"]))  # fmt: skip
-
-
-def _how(mark: Boundary) -> str:
-    """Return how a step ended: its outcome where that says more, the attempt from the second on, inherited or not."""
-    words = "completed" if mark.status == COMPLETED else "failed"
-    if mark.outcome not in ("", "success", words):
-        words = f"{words}, {mark.outcome}"
-    if mark.attempt > 1:
-        words += f" (attempt {mark.attempt})"
-    return f"{words}, inherited" if mark.inherited else words
-
-
-def _route(mark: Boundary, graph: Graph | None) -> str:
-    """Return where it led, and why if there is more to say than the outcome."""
-    if mark.retry:
-        return "retried automatically"
-    names = []
-    for edge in mark.edges:
-        found = graph.edge(edge) if graph is not None else None
-        names.append(found.target if found else edge.partition("->")[2].partition("#")[0] or edge)
-    return (", ".join(names) or "-") + (f" ({mark.reason.replace('_', ' ')})" if mark.reason else "")
 
 
 def _cost(mark: Boundary) -> str:
@@ -81,8 +60,8 @@ def _say_context(mark: Boundary, graph: Graph | None) -> None:
     error = f": {one_line(failed.get('message', ''), 100)}" if failed else ""
     upper = None if mark.possibly is None else mark.usd + mark.possibly
     spent = with_unpriced(money_between(mark.usd, upper), mark.unpriced)
-    say(f"{mark.seq:>6}  {bare(mark.path)}: {_how(mark)}{error} in {duration(mark.seconds)}, "
-        f"next: {_route(mark, graph)}; {spent} so far")  # fmt: skip
+    say(f"{mark.seq:>6}  {bare(mark.path)}: {mark.ending}{error} in {duration(mark.seconds)}, "
+        f"next: {mark.route(graph)}; {spent} so far")  # fmt: skip
     # Keys that changed in the same way share a line: most of what a graph's node leaves has several names.
     together: list[tuple[list[str], tuple[Any, Any]]] = []
     for key, change in mark.changes.items():
@@ -96,28 +75,11 @@ def _say_context(mark: Boundary, graph: Graph | None) -> None:
 
 
 def _json(mark: Boundary, *, context: bool) -> Mapping[str, Any]:
-    data = {
-        "seq": mark.seq,
-        "id": mark.id,
-        "step": bare(mark.path),
-        "path": mark.path,
-        "at": mark.at,
-        "cost_usd": mark.usd,
-        "possibly_usd": mark.possibly,
-        "status": mark.status,
-        "outcome": mark.outcome,
-        "edges": list(mark.edges),
-        "reason": mark.reason,
-        "attempt": mark.attempt,
-        "retry": mark.retry,
-        "error": mark.error,
-        "duration_seconds": mark.seconds,
-        "inherited": mark.inherited,
+    if not context:
+        return mark.to_json()
+    # A key that was not set before has no `before`.
+    changes = {
+        key: {"after": after} if before is ... else {"before": before, "after": after}
+        for key, (before, after) in mark.changes.items()
     }
-    if context:
-        # A key that was not set before has no `before`.
-        data["context"] = {
-            key: {"after": after} if before is ... else {"before": before, "after": after}
-            for key, (before, after) in mark.changes.items()
-        }
-    return data
+    return {**mark.to_json(), "context": changes}

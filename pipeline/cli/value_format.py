@@ -40,8 +40,3 @@ def change_lines(changes: Changes, indent: str) -> Iterator[str]:
         yield indent + line
     if changes.left_out:
         yield f"{indent}… and {changes.left_out:,} more"
-
-
-def changes_json(changes: Changes) -> dict[str, Any]:
-    """Return differences for programs: all that were kept, and how many more there are."""
-    return {"changes": [change.to_json() for change in changes.told], "left_out": changes.left_out}

@@ -47,6 +47,10 @@ class Changes(NamedTuple):
     def __bool__(self) -> bool:
         return bool(self.told)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return all that are told, and how many more there are."""
+        return {"changes": [change.to_json() for change in self.told], "left_out": self.left_out}
+
 
 def compare(before: Any, after: Any, most: int = MOST) -> Changes:
     """Return all differences of two JSON values, the first `most` of them told."""
@@ -134,6 +138,19 @@ class StepDifference:
             return False
         return not (self.outputs or self.artifacts or self.items)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return one of the steps of `diff --json`."""
+        return {
+            "step": self.step,
+            "statuses": list(self.statuses),
+            "outcomes": list(self.outcomes),
+            "cost_usd": list(self.usd),
+            "outputs": self.outputs.to_json(),
+            "artifacts": {name: changes.to_json() for name, changes in self.artifacts.items()},
+            "items": dict(self.items),
+            "inside": {key: changes.to_json() for key, changes in self.inside.items()},
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class RunDifference:
@@ -154,6 +171,18 @@ class RunDifference:
         """Return nothing that was made differs; costs may."""
         made = all(step.same for step in self.steps)
         return made and not (self.params or self.settings or self.context) and self.statuses[0] == self.statuses[1]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object of `diff --json`, but for the names of the two."""
+        return {
+            "same": self.same,
+            "statuses": list(self.statuses),
+            "cost_usd": list(self.usd),
+            "params": self.params.to_json(),
+            "settings": self.settings.to_json(),
+            "context": self.context.to_json(),
+            "steps": [step.to_json() for step in self.steps],
+        }
 
 
 def difference(one: Side, two: Side) -> RunDifference:

@@ -57,6 +57,47 @@ class Boundary:
     #: not set before has Ellipsis in its first place.
     changes: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return one of the objects of `history --json`, but for the changes."""
+        return {
+            "seq": self.seq,
+            "id": self.id,
+            "step": bare(self.path),
+            "path": self.path,
+            "at": self.at,
+            "cost_usd": self.usd,
+            "possibly_usd": self.possibly,
+            "status": self.status,
+            "outcome": self.outcome,
+            "edges": list(self.edges),
+            "reason": self.reason,
+            "attempt": self.attempt,
+            "retry": self.retry,
+            "error": self.error,
+            "duration_seconds": self.seconds,
+            "inherited": self.inherited,
+        }
+
+    @property
+    def ending(self) -> str:
+        """Return how the step ended, in words: its outcome where that says more, the attempt from the second on."""
+        words = "completed" if self.status == COMPLETED else "failed"
+        if self.outcome not in ("", "success", words):
+            words = f"{words}, {self.outcome}"
+        if self.attempt > 1:
+            words += f" (attempt {self.attempt})"
+        return f"{words}, inherited" if self.inherited else words
+
+    def route(self, graph: Graph | None) -> str:
+        """Return where it led, and why if there is more to say than the outcome; "-": nowhere."""
+        if self.retry:
+            return "retried automatically"
+        names = []
+        for edge in self.edges:
+            found = graph.edge(edge) if graph is not None else None
+            names.append(found.target if found else edge.partition("->")[2].partition("#")[0] or edge)
+        return (", ".join(names) or "-") + (f" ({self.reason.replace('_', ' ')})" if self.reason else "")
+
 
 def boundaries(run_id: str, records: Iterable[Record], graph: Graph | None = None) -> Iterator[Boundary]:
     """Return every boundary in order; context changes are worked out where the graph is given."""
