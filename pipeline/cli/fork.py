@@ -48,7 +48,8 @@ def fork(run: str, at: str, changes: tuple[str, ...], as_json: bool, store: str 
     into = source if where == store else open_store(store)
     made = travel.fork(source, resolve(source, name), at=at, assignments=changes, into=into)
     row = row_of(head_of(into, made.run_id))
-    tell(_json(made, resume_command(row, store)), _lines(made, way_on(row, store)), as_json=as_json)
+    command = resume_command(row, store) if made.status != COMPLETED else None
+    tell([{**made.to_json(), "resume_command": command}], _lines(made, way_on(row, store)), as_json=as_json)
 
 
 def _lines(made: Forked, command: str) -> Iterator[str]:
@@ -83,29 +84,6 @@ def _readers(void: Dependents) -> str:
     if len(items) > 8:
         items = [*items[:7], f"and {count(len(items) - 7, 'more item')}"]
     return ", ".join([*map(bare, void.paths), *items]) or "nothing finished has read it"
-
-
-def _json(made: Forked, command: str) -> Iterator[dict[str, Any]]:
-    yield {
-        "run": made.run_id,
-        "parent": {"run": made.parent, "seq": made.seq},
-        "status": made.status,
-        "inherited": [bare(path) for path in made.inherited],
-        "changed": [
-            {"name": void.given.name, "value": void.given.value, "steps": [bare(path) for path in void.paths],
-             "items": [item_name(*task) for task in void.tasks]}
-            for void in made.void
-        ],
-        "unknown": {name: list(near) for name, near in made.unknown.items()},
-        "asked_again": [
-            {"batch": row["batch"] or None, "requests": row["requests"],
-             "usd_high": None if row["worst_usd"] is None else float(row["worst_usd"])}
-            for row in made.out
-        ],
-        "followed": [bare(path) for path in made.followed],
-        "goes_on": list(made.following),
-        "resume_command": command if made.status != COMPLETED else None,
-    }  # fmt: skip
 
 
 @click.command("replay")

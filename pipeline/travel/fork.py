@@ -7,7 +7,7 @@ overrides make void, and how it was left. Inherited work costs nothing in it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock, iso
@@ -19,7 +19,7 @@ from pipeline.graph.model import Graph
 from pipeline.records.codec import Record
 from pipeline.records.fold import fold
 from pipeline.records.kinds import Fact, Invalidated, RunEnded, RunStarted, Snapshot
-from pipeline.records.run import RunState, bare
+from pipeline.records.run import RunState, bare, item_name
 from pipeline.records.snapshots import INHERITED, inherited_document, references
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS
 from pipeline.store.base import Store
@@ -66,6 +66,28 @@ class Forked:
     #: Finished items of visits that had not finished, by visit: how many.
     items: Mapping[str, int] = field(default_factory=dict)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the object of `fork --json`, but for the command that resumes it."""
+        return {
+            "run": self.run_id,
+            "parent": {"run": self.parent, "seq": self.seq},
+            "status": self.status,
+            "inherited": [bare(path) for path in self.inherited],
+            "changed": [
+                {"name": void.given.name, "value": void.given.value, "steps": [bare(path) for path in void.paths],
+                 "items": [item_name(*task) for task in void.tasks]}
+                for void in self.void
+            ],
+            "unknown": {name: list(near) for name, near in self.unknown.items()},
+            "asked_again": [
+                {"batch": row["batch"] or None, "requests": row["requests"],
+                 "usd_high": None if row["worst_usd"] is None else float(row["worst_usd"])}
+                for row in self.out
+            ],
+            "followed": [bare(path) for path in self.followed],
+            "goes_on": list(self.following),
+        }  # fmt: skip
+
 
 def fork_run(
     store: Store,
@@ -104,7 +126,28 @@ def fork(
     product: str = "",
 ) -> Forked:
     """Fork as `fork_run` does, and return all about the fork."""
-    clock = clock or SystemClock()
+    making, last = _begun(store, run, at, changes, clock or SystemClock(), product)
+    return making.make(into or store, last.command)
+
+
+def plan_fork(
+    store: Store, run: str, *, at: str | int = END, changes: Mapping[str, Any] | None = None
+) -> tuple[Forked, RunState, RunState]:
+    """Return what a fork would be (its run_id is ""), its state (under its source's id), and the source's as it is now.
+
+    Nothing is written.
+
+    Raises:
+        RunNotFound, ConfigError, SecretRefused, CheckpointCorrupt: As `fork_run`.
+    """
+    making, last = _begun(store, run, at, changes, SystemClock(), "")
+    return (*making.plan(), last)
+
+
+def _begun(
+    store: Store, run: str, at: str | int, changes: Mapping[str, Any] | None, clock: Clock, product: str
+) -> tuple[_Making, RunState]:
+    """Return a fork being put together, and the source as it is now."""
     found = list(records(store, run))
     seq = resolve_point(points_in(run, found), at)
     state, last = state_in(run, found, seq), fold(run, found)
@@ -114,7 +157,7 @@ def fork(
         )
     making = _Making(store, state, seq, clock, product)
     making.change(parse_changes(changes or {}))
-    return making.make(into or store, last.command)
+    return making, last
 
 
 class _Making:
@@ -146,25 +189,30 @@ class _Making:
                 if (given := there.given(wish)) is not None:
                     self._void.append(there.dependents(given))
 
-    def make(self, into: Store, command: str) -> Forked:
-        """Put it together and create it."""
+    def plan(self) -> tuple[Forked, RunState]:
+        """Put it together; return all about it but its id, and its state under its source's id."""
         for each in self._void:
             self._give(each.given)
         facts = self._facts()
-        before, child = self._folded(facts[:2]), self._folded(facts)
+        before, child = self._folded(facts[:2]), self._folded(facts, self._state.run_id)
         done = not child.waiting and not child.failed_paths
-        blobs = self._keeper.blobs([*self._state.pins.values(), *references(self._inherited)])
-        run_id, resume = self._create(into, facts, blobs, command, done=done)
         direct = {path for each in self._void for path in each.paths}
         finished = [path for path in before.steps if path not in before.failed_paths]
         made = {path: sum(task.status == COMPLETED for task in tasks.values()) for path, tasks in before.tasks.items()}
         return Forked(
-            run_id, self._state.run_id, self._seq, finished, self._void,
+            "", self._state.run_id, self._seq, finished, self._void,
             [path for path in before.steps if path not in child.steps and path not in direct],
-            _following(child, self._graph), COMPLETED if done else IN_PROGRESS, resume,
+            _following(child, self._graph), COMPLETED if done else IN_PROGRESS, "",
             unknown_names(self._state, [each.given for each in self._void]), still_out(self._state, cancelled=True),
             {path: count for path, count in made.items() if count and path not in finished},
-        )  # fmt: skip
+        ), child  # fmt: skip
+
+    def make(self, into: Store, command: str) -> Forked:
+        """Put it together and create it."""
+        planned, _ = self.plan()
+        blobs = self._keeper.blobs([*self._state.pins.values(), *references(self._inherited)])
+        run_id, resume = self._create(into, self._facts(), blobs, command, done=planned.status == COMPLETED)
+        return replace(planned, run_id=run_id, command=resume)
 
     def _facts(self) -> list[Fact]:
         """Return the records that the fork begins with, as far as is known."""
