@@ -57,6 +57,11 @@ class CourseHistory:
     runs: int
     kinds: Mapping[str, LearnedKind]
 
+    @property
+    def source(self) -> str:
+        """Return where expectations from it come from."""
+        return f"{self.runs} earlier course{'' if self.runs == 1 else 's'}" if self.runs else COUNTED
+
 
 @dataclass(frozen=True, slots=True)
 class CallEstimate:
@@ -181,7 +186,7 @@ def priced(
         if learned is not None and history is not None:
             share = row.calls / sum(other.calls for other in asked.rows if other.label == row.label)
             calls = learned.calls * share * (1 if row.label == "outline" else lessons)
-            tokens, source = [dict(learned.tokens)], f"{history.runs} earlier course{'' if history.runs == 1 else 's'}"
+            tokens, source = [dict(learned.tokens)], history.source
         elif history is not None and history.runs and row.label == _CORRECTION:
             # The courses that are known needed none.
             calls = 0.0

@@ -39,20 +39,33 @@ def fork(store: Store, run: str, *, at: str, assignments: Sequence[str], into: S
     Raises:
         ConfigError, RunNotFound, SecretRefused, CheckpointCorrupt: See travel.fork.
     """
+    changes = changes_of(load(store, run), assignments)
+    return meant(store, made_fork(store, run, at=at, changes=changes, into=into, product=__version__))
+
+
+def changes_of(state: RunState, assignments: Sequence[str]) -> Mapping[str, Any]:
+    """Return KEY=VALUE as typed, by name.
+
+    Raises:
+        ConfigError: They cannot be read, or the run cannot have them.
+    """
     changes = read_assignments(assignments)
-    state = load(store, run)
     if state.pipeline == THREAD:
         raise ConfigError(
-            f"Run {run} holds a LangGraph thread, and its graph is not part of this program.",
+            f"Run {state.run_id} holds a LangGraph thread, and its graph is not part of this program.",
             code="other_pipeline",
             hint="`update_state` of the graph forks it at any checkpoint; `copy_thread` of the saver copies it.",
         )
     if changes and state.pipeline == "lessons":
         check_course([(wish.kind, wish.key, wish.value) for wish in parse_changes(changes)])
-    found = made_fork(store, run, at=at, changes=changes, into=into, product=__version__)
-    if not found.unknown or _DOT not in state.pins:
+    return changes
+
+
+def meant(store: Store, found: Forked) -> Forked:
+    """Return a fork with those unknown names only that the run's graph does not name either."""
+    state = load(store, found.parent) if found.unknown else None
+    if state is None or _DOT not in state.pins:
         return found
-    # Of names that nothing had read by then, those that the run's graph does not name either.
     from pipeline.dot.names import names_in
     from pipeline.formats.attractor.source import Source
 

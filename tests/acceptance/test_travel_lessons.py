@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+from pipeline.app.fork_plan import plan_fork
+from pipeline.app.stores import open_store
+from pipeline.records.run import bare
 from tests.said import Cli
 from tests.sample_runs import original_run
 from tests.servers.billing import BillingServer
@@ -42,6 +46,26 @@ def test_a_fork_of_a_course_publishes_the_same_bytes_and_pays_only_for_its_lesso
     assert len(server.seen) - asked == len(lessons)
     assert cost(cli, made["run"]) > 0
     assert published(cli, made["run"]) == before
+
+
+def test_the_plan_of_a_fork_is_priced_by_what_the_lessons_cost_and_writes_nothing(
+    cli: Cli, out: Path, root: Path, server: BillingServer
+) -> None:
+    assert cli(*COURSE, "--quiet").code == 0
+    run, asked, store = newest(cli), len(server.seen), open_store(f"files:{root}")
+    before = sorted(root.rglob("*"))
+    lessons = sum(line["cost_usd"] for line in cli("cost", run, "--json").json() if line.get("key") == "lessons")
+    plan = plan_fork(store, run, at="sow", assignments=[])
+    assert (plan.forked.run_id, plan.source) == ("", "1 earlier course")
+    assert [bare(path) for path in plan.forked.inherited] == ["seed", "sow"]
+    assert plan.expected_usd == pytest.approx(Decimal(str(lessons)), rel=Decimal("0.01"))
+    assert plan.expected_usd is not None and plan.worst_usd is not None and plan.worst_usd > plan.expected_usd
+    whole = plan_fork(store, run, at="end", assignments=[])
+    assert whole.expected_usd == 0
+    harder = plan_fork(store, run, at="end", assignments=["settings.effort=high"])
+    assert harder.expected_usd is not None and harder.expected_usd >= plan.expected_usd
+    assert harder.to_json()["changed"][0]["steps"] == ["sow", "lessons", "publish"]
+    assert (len(server.seen), sorted(root.rglob("*"))) == (asked, before)
 
 
 def test_a_fork_in_the_middle_of_the_lessons_keeps_those_that_were_made(
