@@ -33,6 +33,13 @@ class Gate:
     shown: Mapping[str, Any]
     #: Since when, ISO 8601.
     since: str
+    #: Hash of the question as it was shown; an answer holds for it alone.
+    question: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object of `gates --json`."""
+        return {"run": self.run, "gate": self.gate, "question": self.text, "choices": list(self.choices),
+                "shown": dict(self.shown), "since": self.since, "hash": self.question}  # fmt: skip
 
 
 def gates(store: Store, run: str = "") -> Iterator[Gate]:
@@ -44,10 +51,15 @@ def gates(store: Store, run: str = "") -> Iterator[Gate]:
     if run:
         names = [resolve(store, run)]
     else:
-        heads = store.heads(lambda document: document.get("status") == IN_PROGRESS)
+        heads = store.heads(_asks)
         names = [head.run_id for head in heads if not head.corrupt]
     for name in names:
         yield from open_gates(load(store, name))
+
+
+def _asks(document: Mapping[str, Any]) -> bool:
+    """Return whether a run may have open questions; heads of an earlier version do not say how many."""
+    return document.get("status") == IN_PROGRESS and bool(document.get("open_questions", 1))
 
 
 def open_gates(state: RunState) -> list[Gate]:
@@ -56,44 +68,70 @@ def open_gates(state: RunState) -> list[Gate]:
     return [_gate(state.run_id, path, question) for path, question in asked]
 
 
-def answer(store: Store, text: str, gate: str, choice: str, *, note: str = "", by: str = "") -> tuple[Gate, str]:
+def answer(
+    store: Store, text: str, gate: str, choice: str, *, note: str = "", by: str = "", question: str = ""
+) -> tuple[Gate, str]:
     """Record the answer to one open question, durably; return the question, and the choice in its own spelling.
 
     Args:
         gate: The step that asks; its visit may be left out where only one asks.
         choice: A choice, its key or its label, in any case; any text where there are no choices.
+        question: Hash of the question as it was shown; "": whichever is open now.
 
     Raises:
         RunLocked: A living process owns the run.
-        ConfigError: No such question is open, or the choice is none of its choices; says which there are.
+        ConfigError: No such question is open, or the choice is none of its choices; says which there are. Code
+            already_answered: `question` was answered meanwhile; data has that answer's choice, by, note and at.
     """
     run = resolve(store, text)
     found: list[tuple[Gate, str]] = []
 
     def decide(state: RunState) -> Sequence[Fact]:
-        path, question = _asked(state, gate)
-        meant = chosen(choice, question.choices)
+        _refuse_second(state, gate, question)
+        path, asked = _asked(state, gate, question)
+        meant = chosen(choice, asked.choices)
         if not meant:
             raise ConfigError(f"{choice!r} is not a choice of {gate}.", code="invalid_choice",
-                              hint=f"Choose one of: {', '.join(question.choices)}")  # fmt: skip
-        found.append((_gate(run, path, question), meant))
-        return [Decision(path, question.question, meant, by, note)]
+                              hint=f"Choose one of: {', '.join(asked.choices)}")  # fmt: skip
+        found.append((_gate(run, path, asked), meant))
+        return [Decision(path, asked.question, meant, by, note)]
 
     state = load(store, run)
+    # Whoever answered first may have had the run resumed: then it is owned.
+    _refuse_second(state, gate, question)
     # What the run's format adds to its checkpoint.json.
     view = head_view(Source.stored(store, state).graph()) if DOT in state.pins else None
     amend(store, run, SystemClock(), decide, view)
     return found[0]
 
 
+def _refuse_second(state: RunState, gate: str, question: str) -> None:
+    """Refuse an answer to a question that has one.
+
+    Raises:
+        ConfigError: It has.
+    """
+    known = ((path, answered) for (path, asked), answered in state.decisions.items() if question and asked == question)
+    path, first = next((each for each in known if gate in (each[0], bare(each[0]))), ("", None))
+    if first is not None:
+        raise ConfigError(
+            f"{bare(path)} of run {state.run_id} was answered already: {first.choice}.", code="already_answered",
+            hint=f"`./pipeline.sh show {state.run_id}` shows how the run went on.", **first._asdict(),
+        )  # fmt: skip
+
+
 def _gate(run: str, path: str, question: OpenQuestion) -> Gate:
     shown = {key: value for key, value in question.shown.items() if key != "text"}
-    return Gate(run, bare(path), str(question.shown.get("text", "")), question.choices, shown, question.at)
+    return Gate(
+        run, bare(path), str(question.shown.get("text", "")), question.choices, shown, question.at, question.question
+    )
 
 
-def _asked(state: RunState, gate: str) -> tuple[str, OpenQuestion]:
+def _asked(state: RunState, gate: str, wanted: str) -> tuple[str, OpenQuestion]:
     there = {path: question for path, question in state.questions.items() if gate in (path, bare(path))}
     there = there or {path: asked for path, asked in state.questions.items() if path.rpartition("#")[0] == gate}
+    if wanted:
+        there = {path: asked for path, asked in there.items() if asked.question == wanted}
     if len(there) == 1:
         return next(iter(there.items()))
     names = ", ".join(bare(path) for path in state.questions) or "none"

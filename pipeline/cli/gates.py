@@ -28,8 +28,7 @@ def gates(run: str | None, as_json: bool, store: str | None) -> None:
     found = list(open_gates(open_store(store), run or ""))
     if as_json:
         for gate in found:
-            say_json({"run": gate.run, "gate": gate.gate, "question": gate.text, "choices": list(gate.choices),
-                      "shown": dict(gate.shown), "since": gate.since})  # fmt: skip
+            say_json(gate.to_json())
         return
     if not found:
         where = here() or " of the store"

@@ -140,6 +140,7 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
         "possibly_spent_usd": usd(state.total.high + granted),
         "unpriced_calls": state.total.unpriced,
         "unbounded_calls": state.total.unbounded + free,
+        "open_questions": len(state.questions),
         "imported_cost": usd(reported) if state.reported else None,
         "resume_command": state.command or None,
         "author": state.identity.get("author"),

@@ -145,7 +145,7 @@ HEAD: Mapping[str, Check] = {
          "last_completed_step", "next_step", "error", "resume_command"), maybe_text),
     **fields_of(("total_cost_usd", "possibly_spent_usd", "imported_cost"), optional(number)),
     **fields_of(("total_tokens", "unpriced_calls", "unbounded_calls", "tasks_out", "checkpoints", "seq",
-                 "journal_bytes"), optional(count)),
+                 "journal_bytes", "open_questions"), optional(count)),
     **fields_of(("nodes", "claim"), optional(items(text))),
     **fields_of(("identity", "parent"), optional(mapping)),
     "completed_steps": optional(items(_STEP)),

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from pipeline import Pipeline, StepContext, step
+from pipeline.app.gates import answer, gates
 from pipeline.clock import SystemClock
+from pipeline.errors import ConfigError
 from pipeline.store.files import FileStore
+from pipeline.store.reader import load
 from pipeline.store.run_folder import RunFolder
 from tests.said import Cli
 
@@ -95,3 +98,26 @@ def test_answer_to_a_running_run_names_its_owner(cli: Cli, root: Path, run: str)
     journal.close()
     assert said.code == 3
     assert str(os.getpid()) in said.err
+
+
+def test_second_answer_to_a_question_is_told_the_first(root: Path, run: str) -> None:
+    store = FileStore(root, SystemClock())
+    (gate,) = gates(store)
+    answer(store, run, gate.gate, "A", by="M. Reid", note="fine", question=gate.question)
+    # By then the first may have resumed it.
+    assert GATED.resume(run, store=store).status == "completed"
+    with pytest.raises(ConfigError) as refused:
+        answer(store, run, gate.gate, "R", by="J. Low", question=gate.question)
+    assert refused.value.code == "already_answered"
+    assert [refused.value.data[name] for name in ("choice", "by", "note")] == ["[A] Approve", "M. Reid", "fine"]
+    assert refused.value.data["at"]
+
+
+def test_only_runs_that_ask_are_read(root: Path, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FileStore(root, SystemClock())
+    read: list[str] = []
+    monkeypatch.setattr("pipeline.app.gates.load", lambda place, name: (read.append(name), load(place, name))[1])
+    assert [gate.run for gate in gates(store)] == [run]
+    answer(store, run, "review", "A")
+    read.clear()
+    assert (list(gates(store)), read) == ([], [])
