@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 #: A course needs these.
 _NEEDED = ("subject", "level")
-#: No file of courses is longer; one without an end (a device, a pipe) is not read until memory is full.
-_MOST = 1_000_000
+#: Characters: no table of courses is longer; a file without an end (a device, a pipe) is not read until memory is full.
+MOST = 1_000_000
 _YES, _NO = frozenset({"yes", "true", "1"}), frozenset({"no", "false", "0"})
 
 
@@ -53,7 +53,12 @@ def _at_once(text: str, option: str) -> int | str:
     return AUTO if text.lower() == AUTO else _whole(text, option)
 
 
-def _yes_or_no(text: str, option: str) -> bool:
+def yes_or_no(text: str, option: str) -> bool:
+    """Return whether a cell says yes.
+
+    Raises:
+        ConfigError: It says neither.
+    """
     if text.lower() not in _YES | _NO:
         raise _wrong(f"{option}: {text!r} is neither yes nor no")
     return text.lower() in _YES
@@ -71,7 +76,7 @@ def _path(text: str, _: str) -> Path:
 COLUMNS: Mapping[str, Callable[[str, str], Any]] = {
     "subject": _text, "level": _text, "lessons": _whole, "model": _text, "effort": _text, "catalogue": _path,
     "bank": _path, "out": _path, "max_cost_usd": parse_usd, "budget": _text, "concurrency": _at_once, "until": _text,
-    "sample": _whole, "prices": _path, "batch": _yes_or_no, "batch_min": _whole, "skip_failed": _yes_or_no,
+    "sample": _whole, "prices": _path, "batch": yes_or_no, "batch_min": _whole, "skip_failed": yes_or_no,
 }  # fmt: skip
 
 
@@ -127,21 +132,39 @@ class CourseEnd:
 
 
 def read(path: Path, asked: Identity, execution: Execution) -> list[CourseLine]:
-    """Return the courses of a file, checked: nothing is started, no credential is used.
+    """Return the courses of a file, checked as `check` does.
+
+    Raises:
+        ConfigError: The file cannot be read, or as `check`.
+    """
+    try:
+        text = io.TextIOWrapper(io.BytesIO(read_regular(path, 4 * MOST)), encoding="utf-8-sig").read()
+    except OSError as error:
+        raise _wrong(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise _wrong(f"{path.name} is not UTF-8 text.", "Save it as CSV UTF-8.") from None
+    return check(text, path.name, asked, execution)
+
+
+def check(text: str, name: str, asked: Identity, execution: Execution) -> list[CourseLine]:
+    """Return the courses of a table, checked: nothing is started, no credential is used.
 
     Args:
+        text: CSV, the names of the columns first.
+        name: What the table is called.
         asked, execution: Settings of the courses whose line does not say otherwise.
 
     Raises:
-        ConfigError: The file cannot be read, or lines of it are wrong; names each with its number.
+        ConfigError: It is no such table, or lines of it are wrong; names each with its number, and data["lines"]
+            has (number, what is wrong) of each.
         StoreError: The store cannot be read.
     """
     check_executor(execution)
-    wrong: list[str] = []
+    wrong: list[tuple[int, str]] = []
     hints: set[str] = set()
     lines: list[CourseLine] = []
     known: dict[tuple[str, ...], int] = {}
-    for number, cells in _rows(path):
+    for number, cells in _rows(text, name):
         try:
             its_identity, its_execution = _settings(cells, asked, execution)
             course = Catalogue(its_identity.catalogue).course(its_identity.subject, its_identity.level)
@@ -154,14 +177,15 @@ def read(path: Path, asked: Identity, execution: Execution) -> list[CourseLine]:
             # A store that does not answer is no fault of a line; what derives from it is of a single run.
             if type(error) is StoreError:
                 raise
-            wrong += [f"{path.name} line {number}: {part}" for part in error.message.splitlines()]
+            wrong += [(number, part) for part in error.message.splitlines()]
             changed = "Use --accept-changes to run again what the changed settings affect."
             hints.add(changed if isinstance(error, SettingsConflict) else error.hint)
     if wrong:
         shared = hints.pop() if len(hints) == 1 else ""
-        raise _wrong("\n".join(wrong), f"Nothing was started. {shared}".strip())
+        told = "\n".join(f"{name} line {number}: {part}" for number, part in wrong)
+        raise _wrong(told, f"Nothing was started. {shared}".strip(), lines=wrong)
     if not lines:
-        raise _wrong(f"{path.name} lists no courses.", "List one course per line below the header.")
+        raise _wrong(f"{name} lists no courses.", "List one course per line below the header.")
     return lines
 
 
@@ -190,42 +214,36 @@ def exit_code(codes: Sequence[int]) -> int:
     return stopped if stopped in codes else next((code for code in codes if code), 0)
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def _rows(text: str, name: str) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (number, column → cell) of each line below the header; empty cells and lines are left out.
 
     Raises:
-        ConfigError: It is no such file.
+        ConfigError: It is no such table.
     """
-    try:
-        text = io.TextIOWrapper(io.BytesIO(read_regular(path, 4 * _MOST)), encoding="utf-8-sig").read()
-    except OSError as error:
-        raise _wrong(f"{path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise _wrong(f"{path.name} is not UTF-8 text.", "Save it as CSV UTF-8.") from None
-    if len(text) > _MOST:
-        raise _wrong(f"{path.name} is longer than {_MOST:,} characters.", "Is it a table of courses?")
+    if len(text) > MOST:
+        raise _wrong(f"{name} is longer than {MOST:,} characters.", "Is it a table of courses?")
     first = text.partition("\n")[0]
     reader = csv.reader(text.splitlines(keepends=True), strict=True, delimiter=";" if ";" in first else ",")
     try:
         header = [cell.strip().lower().lstrip("-").replace("-", "_") for cell in next(reader, [])]
-        _check_header(path, header)
+        _check_header(name, header)
         for row in reader:
             cells = [cell.strip() for cell in row]
             if any(cells):
                 names = zip_longest(header[: len(cells)], cells, fillvalue="")
-                yield reader.line_num, {name: cell for name, cell in names if cell}
+                yield reader.line_num, {column: cell for column, cell in names if cell}
     except csv.Error as error:
         hint = "Look for an unmatched quotation mark."
-        raise _wrong(f"{path.name} line {reader.line_num}: {error}.", hint) from None
+        raise _wrong(f"{name} line {reader.line_num}: {error}.", hint) from None
 
 
-def _check_header(path: Path, header: Sequence[str]) -> None:
-    where = f"{path.name} line 1"
-    if missing := [name for name in _NEEDED if name not in header]:
+def _check_header(name: str, header: Sequence[str]) -> None:
+    where = f"{name} line 1"
+    if missing := [column for column in _NEEDED if column not in header]:
         raise _wrong(f"{where}: the column {missing[0]!r} is missing.", "The first line names the columns.")
-    if unknown := [name for name in header if name and name not in COLUMNS]:
+    if unknown := [column for column in header if column and column not in COLUMNS]:
         raise _wrong(f"{where}: unknown column {unknown[0]!r}.", f"Columns: {', '.join(COLUMNS)}.")
-    if twice := [name for name in header if name and header.count(name) > 1]:
+    if twice := [column for column in header if column and header.count(column) > 1]:
         raise _wrong(f"{where}: duplicate column {twice[0]!r}.")
 
 
@@ -250,5 +268,5 @@ def _settings(cells: Mapping[str, str], asked: Identity, execution: Execution) -
     return asked, execution
 
 
-def _wrong(message: str, hint: str = "") -> ConfigError:
-    return ConfigError(message, code="invalid_course_file", hint=hint)
+def _wrong(message: str, hint: str = "", **data: Any) -> ConfigError:
+    return ConfigError(message, code="invalid_course_file", hint=hint, **data)
