@@ -74,6 +74,22 @@ def read_regular(path: str | Path, most: int = -1, flags: int = os.O_RDONLY) -> 
         os.close(fd)
 
 
+def read_text(path: str | Path, most: int) -> str:
+    """Return the text of a regular file of at most `most` bytes.
+
+    Raises:
+        OSError: As `read_regular`.
+        ValueError: It is larger, or not UTF-8.
+    """
+    raw = read_regular(path, most)
+    if len(raw) > most:
+        raise ValueError(f"is larger than {most:,} bytes")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"is not UTF-8 text (byte {error.start})") from None
+
+
 def create_new(path: str | Path, mode: int = 0o666) -> int:
     """Return a descriptor of a new, empty file; what stood there under that name goes first, a link but not its target.
 

@@ -53,7 +53,7 @@ def open_list(url: str | None) -> Listable:
 class _NoRuns:
     """A folder of runs before its first run: nothing needs to be loaded to list it."""
 
-    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
+    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None, start: str = "") -> Iterator[Head]:
         return iter(())
 
 
@@ -108,9 +108,9 @@ def head_of(store: Store, run: str) -> Head:
     Raises:
         RunNotFound: No such run.
     """
-    for head in store.heads(lambda document: document.get("run_id", run) == run):
-        if head.run_id == run:
-            return head
+    head = next(store.heads(start=run), None)
+    if head is not None and head.run_id == run:
+        return head
     raise RunNotFound(f"There is no run {run!r}.", hint="`./pipeline.sh list` shows the runs there are.", run=run)
 
 

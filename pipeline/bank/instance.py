@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from pipeline.bank.space import digest
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pipeline.bank.template import Template
 
 _NAME = re.compile(r"(?<![\w.])[A-Za-zΑ-ω]\w*(?!\w*\()")
-_ROOTS = re.compile(r"roots\(([^,]+), *\w+\)")
+_ROOTS = re.compile(r"^roots\(([^,]+), *\w+\)$")
 #: Where a line of working goes on with its mathematics.
 _LINE = re.compile(r"(?<=[.:?]) (?=\\\()| \| ")
 #: Keys of a question that become texts of `more`, and their names there.
@@ -49,10 +50,8 @@ class DrawnAnswer:
 class Instance:
     """One question, ready to print."""
 
-    def __init__(
-        self, template: Template, values: dict[str, Any], names: dict[str, str], place: int, seed: str
-    ) -> None:
-        self.template, self.values, self.place, self.seed = template, {**values, **names}, place, seed
+    def __init__(self, template: Template, values: dict[str, Any], place: int, seed: str) -> None:
+        self.template, self.values, self.place, self.seed = template, values, place, seed
         self.id, self.level, self.marks = template.id, template.level, template.marks
         self._computed: dict[str, Any] = {}
 
@@ -62,11 +61,9 @@ class Instance:
         Raises:
             Skip: Two answers are the same, or the figure cannot be read.
         """
-        answers = [*self.right[:1], *self.wrong]
-        for place, one in enumerate(answers):
-            for other in answers[place + 1 :]:
-                if one.text == other.text:
-                    raise Skip(f"the same: {one.code} and {other.code}")
+        for one, other in combinations([*self.right[:1], *self.wrong], 2):
+            if one.text == other.text:
+                raise Skip(f"the same: {one.code} and {other.code}")
         for figure in self.figures:
             if found := faults(figure):
                 raise Skip(f"figure: {found[0]}")
@@ -74,7 +71,7 @@ class Instance:
     @cached_property
     def right(self) -> list[DrawnAnswer]:
         """Return the right answers: one, or one a part."""
-        return [self._answer(spec, "answer", "words") for spec in self.template.answers()]
+        return [self._answer(spec, "answer", "words") for spec in self.template.answers]
 
     @cached_property
     def wrong(self) -> list[DrawnAnswer]:
@@ -130,8 +127,7 @@ class Instance:
         if text in self.values:
             return number(text)
         written = _NAME.sub(lambda found: _bracketed(number(found[0])), text)
-        equation = _ROOTS.fullmatch(written)
-        return f"{equation[1]} = 0" if equation else written
+        return _ROOTS.sub(r"\1 = 0", written)
 
     @cached_property
     def figures(self) -> list[dict[str, Any]]:
@@ -190,29 +186,29 @@ class Instance:
             mistakes: Numbers of the lesson's misconceptions by their ids here.
         """
         right, made = self.right[0], dict[str, Any](tests=list(tests))
-        wrong: list[dict[str, Any]] = [
-            {"method": one.expression, "text": one.text, "why": self.text(one.spec["why"]),
-             "mistake": (mistakes or {}).get(one.spec.get("by", ""))}
-            for one in self.wrong
+        choice = self.template.kind == "choice"
+        wrong = [
+            _present(**{"method": one.expression, "text": one.text if choice else "",
+                        "why" if choice else "error": self.text(one.spec["why"]),
+                        "mistake": (mistakes or {}).get(one.spec.get("by", ""))})
+            for one in self.wrong if choice or one.expression
         ]  # fmt: skip
         if "parts" in self.template.spec:
             made["parts"] = [
                 _present(expression=one.expression, answer=one.text, ask=self.text(one.spec["ask"]))
                 for one in self.right
             ]
-        elif self.template.kind == "choice":
-            options: list[dict[str, Any]] = [{"text": right.text, "why": self.feedback}, *wrong]
-            made |= _present(expression=right.expression, options=[_present(**option) for option in options])
+        elif choice:
+            options = [{"text": right.text, "why": self.feedback}, *wrong]
+            made |= _present(expression=right.expression, options=options)
         else:
-            wrong = [_present(method=one["method"], error=one["why"], mistake=one["mistake"]) for one in wrong]
-            made |= _present(expression=right.expression, answer=right.text)
-            made |= _present(wrong=[one for one in wrong if "method" in one])
+            made |= _present(expression=right.expression, answer=right.text, wrong=wrong)
         made |= {"working": self.working, "marks": self.scheme, "feedback": self.feedback}
         return {**made, **_present(more=self._more(), figures=self.figures), "ask": self.ask}
 
     def _more(self) -> list[str]:
         spec = self.template.spec
-        texts = [(name, self.text(text)) for key, name in _MORE.items() for text in _listed(spec.get(key, []))]
+        texts = [(name, self.text(text)) for key, name in _MORE.items() for text in spec.get(key, ())]
         if self.template.kind != "choice":
             texts += [("reject", one.text) for one in self.wrong if one.value is None]
         return [f"{name}: {text}" for name, text in texts]
@@ -221,11 +217,8 @@ class Instance:
         """Return the question as a worked example."""
         answer = self.right[0].text if len(self.right) == 1 else ""
         told = plain(answer) in plain(self.working[-1])
-        return {
-            "working": self.working,
-            **_present(answer="" if told else answer, figures=self.figures),
-            "ask": self.ask,
-        }
+        extra = _present(answer="" if told else answer, figures=self.figures)
+        return {"working": self.working, **extra, "ask": self.ask}
 
 
 def _bracketed(number: str) -> str:
@@ -234,7 +227,3 @@ def _bracketed(number: str) -> str:
 
 def _present(**fields: Any) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value}
-
-
-def _listed(texts: Any) -> list[YamlText]:
-    return [texts] if isinstance(texts, YamlText) else list(texts)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from pipeline.bank.yaml_text import YamlFault, YamlList, YamlMap, YamlText
 from pipeline.content.cast import PEOPLE, PLACES
 
-#: Most values of one range, and entries of one `let`.
-MAX_VALUES, MAX_ENTRIES = 1_000_000, 40
+#: Most values of one range.
+MAX_VALUES = 10_000
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?: step (\d+(?:\.\d+)?))?(?: not (-?\d[-\d. ]*))?")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?|-?\d+/[1-9]\d*")
 _NAME = re.compile(r"[A-Za-zΑ-ω][A-Za-z0-9_]*")
 #: Values of the names of one entry, place by place.
-Rows: TypeAlias = "list[tuple[Fraction | str, ...]] | Steps"
+Rows: TypeAlias = list[tuple[Fraction | str, ...]]
 #: Drawn apart from the numbers: two questions that differ only in these are one.
 NAMES = {"person": PEOPLE, "place": PLACES}
 
@@ -44,31 +43,10 @@ def permuted(place: int, size: int, key: str) -> int:
             return place
 
 
-@dataclass(frozen=True)
-class Steps:
-    """The values of a range, made when asked for."""
-
-    low: Fraction
-    step: Fraction
-    count: int
-    #: Places that are left out, rising.
-    without: list[Fraction]
-
-    def __len__(self) -> int:
-        return self.count - len(self.without)
-
-    def __getitem__(self, place: int) -> tuple[Fraction]:
-        for left_out in self.without:
-            place += left_out <= place
-        return (self.low + place * self.step,)
-
-
 class Space:
     """The draws of one `let`: what is drawn, what follows from it, and what is only a name."""
 
     def __init__(self, let: YamlMap) -> None:
-        if len(let) > MAX_ENTRIES:
-            raise YamlFault(let.line, f"more than {MAX_ENTRIES} entries in let")
         self.axes: list[tuple[list[str], Rows]] = []
         self.formulas: dict[str, YamlText] = {}
         self.people: dict[str, str] = {}
@@ -81,8 +59,7 @@ class Space:
         if bad := [name for name in names if not _NAME.fullmatch(name)]:
             raise YamlFault(key.line, f"'{bad[0]}' is no name; a name has letters, digits and _")
         if rows:
-            uneven = {len(row) for row in (rows if isinstance(rows, list) else [rows[0]])} - {len(names)}
-            if uneven:
+            if uneven := {len(row) for row in rows} - {len(names)}:
                 raise YamlFault(key.line, f"'{key}' has {len(names)} names, a row has {uneven.pop()}")
             self.axes.append((names, rows))
         elif isinstance(spec, YamlText) and spec.startswith("="):
@@ -121,5 +98,5 @@ def _range(key: YamlText, spec: YamlText) -> Rows:
     count = math.floor((high - low) / step) + 1 if step else 0
     if not 0 < count <= MAX_VALUES:
         raise YamlFault(key.line, f"'{key}: {spec}' has {max(count, 0):,} values, wanted 1 to {MAX_VALUES:,}")
-    without = sorted({(Fraction(number) - low) / step for number in (match[4] or "").split()})
-    return Steps(low, step, count, [place for place in without if place.denominator == 1 and 0 <= place < count])
+    without = {Fraction(number) for number in (match[4] or "").split()}
+    return [(value,) for place in range(count) if (value := low + place * step) not in without]

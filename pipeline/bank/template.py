@@ -11,7 +11,7 @@ from functools import cached_property
 
 from pipeline.bank.instance import Instance, Skip
 from pipeline.bank.space import Space, permuted
-from pipeline.bank.text import codes
+from pipeline.bank.text import pieces
 from pipeline.bank.yaml_text import YamlFault, YamlMap, YamlText
 from pipeline.maths.evaluation import EvaluationError, UndefinedValue, holds, names_in
 
@@ -32,9 +32,7 @@ class Walk:
     skipped: Counter[str] = field(default_factory=Counter)
 
     def why(self) -> str:
-        """Return why most places gave nothing; "" where all gave something."""
-        if not self.skipped:
-            return ""
+        """Return why most of the places that gave nothing did so; there are some."""
         reason, count = self.skipped.most_common(1)[0]
         return f"always {reason}" if count == self.place else f"mostly {reason} ({count} of {self.place:,})"
 
@@ -52,12 +50,11 @@ class Template:
         self.asks = tuple(int(number) for number in spec.get("asks", "").replace(",", " ").split())
         self.marks = len(spec["marks"])
         self.mistakes = frozenset(str(wrong["by"]) for wrong in spec.get("wrong", ()) if "by" in wrong)
+        #: Where right answers stand: the question itself, or its parts.
+        self.answers: list[YamlMap] = list(spec.get("parts", [spec]))
         figures = spec.get("figure", [])
         self.figures: list[YamlMap] = [figures] if isinstance(figures, YamlMap) else list(figures)
-        try:
-            self.space = Space(spec.get("let", YamlMap()))
-        except YamlFault as fault:
-            raise YamlFault(fault.line, f"{self.id}: {fault.reason}") from None
+        self.space = Space(spec.get("let", YamlMap()))
         self._walks: dict[tuple[str, int], Walk] = {}
         #: Lessons are drawn in threads; the n-th instance of a walk is the same whoever asks first.
         self._lock = threading.Lock()
@@ -95,7 +92,8 @@ class Template:
         place = permuted((walk.place + skip) % self.space.size, self.space.size, key)
         walk.place += 1
         walk.barren += 1
-        instance = Instance(self, self.space.drawn(place), self.space.named(len(walk.found), key), place, seed)
+        drawn = self.space.drawn(place) | self.space.named(len(walk.found), key)
+        instance = Instance(self, drawn, place, seed)
         for name, formula in self.space.formulas.items():
             with self.blaming(formula):
                 instance.values[name] = instance.value(formula)
@@ -123,10 +121,6 @@ class Template:
                 raise Skip(str(error)) from None
             raise YamlFault(getattr(text, "line", self.spec.line), f"{self.id}: {error}") from None
 
-    def answers(self) -> list[YamlMap]:
-        """Return where right answers stand: the question itself, or its parts."""
-        return list(self.spec.get("parts", [self.spec]))
-
     def stem_texts(self) -> list[YamlText]:
         """Return the texts that put numbers before the pupil: stem, parts, figures."""
         lines = [text for figure in self.figures for key, text in figure.items() if key != "kind"]
@@ -142,6 +136,6 @@ class Template:
         found: set[str] = set()
         for text in texts:
             with self.blaming(text):
-                for code in codes(text):
+                for code in (piece.code for piece in pieces(text) if piece.code):
                     found |= {code} if code in self.space.people else names_in(code)
         return frozenset(found)

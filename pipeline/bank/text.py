@@ -42,11 +42,6 @@ def pieces(text: str) -> list[TextPiece]:
     return [*found, TextPiece(text[place:])]
 
 
-def codes(text: str) -> list[str]:
-    """Return the expressions of a text."""
-    return [piece.code for piece in pieces(text) if piece.code]
-
-
 def filled(text: str, show: Callable[[TextPiece], str], *, figure: bool = False) -> str:
     r"""Return a text with its expressions printed.
 

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from pipeline.bank import shape
+from pipeline.bank.space import digest
 from pipeline.bank.template import Template
 from pipeline.bank.yaml_text import YamlFault, YamlMap, parse
 from pipeline.errors import BankError
-from pipeline.files import read_regular
+from pipeline.files import read_text as text_of
 
 #: Largest file, in bytes.
 MAX_BYTES = 400_000
 SHIPPED = Path(__file__).parent / "topics"
 _HEADER = re.compile(r"^(course|teaches):[ ]*([^\s#]+)", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class TopicMistake:
-    """A belief that wrong answers come from."""
-
-    belief: str
-    correction: str
 
 
 class Topic:
@@ -42,7 +33,11 @@ class Topic:
         self.can, self.aim = str(root["can"]), str(root["aim"])
         self.prior, self.facts = [str(text) for text in root["prior"]], [str(text) for text in root["facts"]]
         self.keywords = {str(term): str(text) for term, text in root["keywords"].items()}
-        self.misconceptions = {str(name): TopicMistake(**entry) for name, entry in root["misconceptions"].items()}
+        #: Name → belief that wrong answers come from, and its correction.
+        self.misconceptions = {
+            str(name): {key: str(entry[key]) for key in ("belief", "correction")}
+            for name, entry in root["misconceptions"].items()
+        }
         self.explain, self.plain, self.non_example = (
             re.sub(r"(?<!\n)\n(?!\n)", " ", root[key]) for key in ("explain", "plain", "non_example")
         )
@@ -88,14 +83,11 @@ def read_text(path: Path) -> str:
         BankError: It cannot be read, is too large or not UTF-8.
     """
     try:
-        raw = read_regular(path, MAX_BYTES)
-        if len(raw) > MAX_BYTES:
-            raise BankError(f"{path}:1: is larger than {MAX_BYTES:,} bytes", code="invalid_bank")
-        return raw.decode("utf-8")
+        return text_of(path, MAX_BYTES)
     except OSError as error:
         raise BankError(f"{path}: cannot be read: {error.strerror}", code="unreadable_file") from None
-    except UnicodeDecodeError as error:
-        raise BankError(f"{path}:1: is not UTF-8 text (byte {error.start})", code="invalid_bank") from None
+    except ValueError as error:
+        raise BankError(f"{path}:1: {error}", code="invalid_bank") from None
 
 
 class Bank:
@@ -137,7 +129,7 @@ class Bank:
     def hash(self, course: str) -> str:
         """Return what changes when a topic of a course is edited, added or taken away."""
         parts = [f"{out}\n{read_text(path)}" for (of, out), path in sorted(self.paths.items()) if of == course]
-        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+        return f"{digest(*parts) >> 192:016x}"
 
 
 def files(folder: Path) -> list[Path]:

@@ -50,7 +50,7 @@ def parse(text: str) -> YamlMap:
     rows = text.splitlines()
     try:
         starts = (event for event in events if isinstance(event, yaml.DocumentStartEvent))
-        roots = [_node(next(events), events, rows, 0, flow=False) for _ in starts]
+        roots = [_node(next(events), events, rows, 0) for _ in starts]
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
@@ -60,7 +60,7 @@ def parse(text: str) -> YamlMap:
     return roots[0]
 
 
-def _node(event: Any, events: Iterator[Any], rows: list[str], depth: int, *, flow: bool) -> Any:
+def _node(event: Any, events: Iterator[Any], rows: list[str], depth: int) -> Any:
     line = event.start_mark.line + 1
     if isinstance(event, yaml.AliasEvent) or event.anchor:
         raise YamlFault(line, "anchors and aliases (& and *) are not used; a text that begins so needs quotes")
@@ -70,17 +70,18 @@ def _node(event: Any, events: Iterator[Any], rows: list[str], depth: int, *, flo
         raise YamlFault(line, f"nested more than {MAX_DEPTH} deep")
     if isinstance(event, yaml.ScalarEvent):
         return _text(event, rows)
-    flow = flow or bool(event.flow_style)
+    # What stands inside [ ] or { } is written with [ ] or { } too.
+    flow = bool(event.flow_style)
     made: YamlMap | YamlList = YamlMap() if isinstance(event, yaml.MappingStartEvent) else YamlList()
     made.line = line
     while not isinstance(event := next(events), yaml.CollectionEndEvent):
-        node = _node(event, events, rows, depth + 1, flow=flow)
+        node = _node(event, events, rows, depth + 1)
         if isinstance(made, YamlList):
             made.append(node)
         elif not isinstance(node, YamlText) or node in made:
             raise YamlFault(event.start_mark.line + 1, f"'{node}' is given twice, or is no key")
         else:
-            made[node] = _node(next(events), events, rows, depth + 1, flow=flow)
+            made[node] = _node(next(events), events, rows, depth + 1)
             if made[node] == "" and flow:
                 raise YamlFault(
                     line, f"a comma in {{ }} ends the entry ('{node}' stands alone): write one entry a line"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sympy import Rational
+from sympy import Integer, Rational
 
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item, WorkedExample
@@ -252,7 +252,7 @@ def item_solution(case: Case, where: str, item: Item) -> WorkingSolution:
     known = _LAST.get((where, id(item)))
     if known is None or known[0] is not item:
         known = _LAST[where, id(item)] = (item, WorkingSolution(case, asked(where, item), item.working, item.ask))
-        if len(_LAST) > 64:
+        if len(_LAST) > 256:
             _LAST.popitem(last=False)
     return known[1]
 
@@ -397,11 +397,11 @@ def _known(side: PrintedSide, known: Sequence[Value]) -> bool:
         return True
     others = [other for other in known if not hasattr(other, "shape")]
     names = {symbol for one in (side.value, *others) for symbol in one.free_symbols}
-    at = dict(zip(sorted(names, key=str), (7, 11, 5, 13, 17, 3, 19, 23), strict=False))
-    wanted, off = abs(side.value.subs(at)), float(half_place(side)) if side.places else 0.0
+    at = dict(zip(sorted(names, key=str), map(Integer, (7, 11, 5, 13, 17, 3, 19, 23)), strict=False))
+    wanted, off = abs(side.value.xreplace(at)), float(half_place(side)) if side.places else 0.0
     if any("." in part.text for part in side.node.walk()) and not side.places:
         off = abs(signed(wanted)) / 1000
-    return any(_same_number(wanted, abs(other.subs(at)), off) for other in others)
+    return any(_same_number(wanted, abs(other.xreplace(at)), off) for other in others)
 
 
 def _same_number(one: Value, other: Value, off: float = 0.0) -> bool:

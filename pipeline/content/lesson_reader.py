@@ -6,8 +6,10 @@ that misses its length by a fifth or less only warns.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -72,7 +74,13 @@ def tidy(value: Any, kind: Any = Lesson) -> Any:
 
 
 def read_lesson(data: Any) -> LessonReading:
-    """Return a tidied JSON value as a lesson."""
+    """Return a tidied JSON value as a lesson; of one that was read lately, the same object."""
+    return _read(json.dumps(data))
+
+
+@lru_cache(16)
+def _read(text: str) -> LessonReading:
+    data = json.loads(text)
     try:
         return LessonReading(Lesson.model_validate(data))
     except ValidationError as error:

@@ -9,7 +9,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from sympy import Integer, Rational, Symbol, latex, nan, zoo
@@ -218,6 +218,15 @@ def calculated(expression: str, names: Mapping[str, Any]) -> Any:
     Raises:
         EvaluationError: It is no expression.
     """
+    return _calculate(expression, names) if names else _calculated(expression)
+
+
+@lru_cache(4_096)
+def _calculated(expression: str) -> Any:
+    return _calculate(expression, {})
+
+
+def _calculate(expression: str, names: Mapping[str, Any]) -> Any:
     letters = " ".join(sorted(names_in(expression) - set(names)))
     value = evaluate(expression, names, letters)
     if isinstance(value, tuple | list):
@@ -239,7 +248,7 @@ def same_for_all(node: MathNode, value: Any) -> bool:
     tried = 0
     for shift in range(8):
         at = {name: Integer(2 + (3 * place + 5 * shift) % 13) for place, name in enumerate(names)}
-        exact = value.subs({Symbol(name): number for name, number in at.items()})
+        exact = value.xreplace({Symbol(name): number for name, number in at.items()})
         if exact.has(zoo, nan):
             continue
         try:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from pipeline.content.names import LEVEL_DIGITS, known_level, known_subject, level_name, shown, subject_name
 from pipeline.errors import CatalogueError
-from pipeline.files import read_regular
+from pipeline.files import read_text
 from pipeline.lessons.course import FORMAT, Course, Place, course_problems
 
 #: A catalogue file is some kilobytes; more than this (bytes) is a mistake.
@@ -64,16 +64,11 @@ _HINT = "`./pipeline.sh subjects new SUBJECT LEVEL` prints a file with every key
 
 def _text(path: Path) -> str:
     try:
-        raw = read_regular(path, MAX_BYTES)
-        if len(raw) > MAX_BYTES:
-            raise CatalogueError(
-                f"{path}: is larger; a catalogue file has at most {MAX_BYTES:,}", code="invalid_catalogue"
-            )
-        return raw.decode("utf-8")
+        return read_text(path, MAX_BYTES)
     except OSError as error:
         raise CatalogueError(f"{path}: cannot be read: {error.strerror}", code="unreadable_file") from None
-    except UnicodeDecodeError as error:
-        raise CatalogueError(f"{path}: is not UTF-8 text (byte {error.start})", code="invalid_catalogue") from None
+    except ValueError as error:
+        raise CatalogueError(f"{path}: {error}", code="invalid_catalogue") from None
 
 
 class _Loader(yaml.SafeLoader):

@@ -144,7 +144,7 @@ def _of_template(template: Template) -> Iterator[Finding]:
     spec, name, drawn = template.spec, template.id, template.space.axes
     stem = " ".join([spec["stem"], *(part["ask"] for part in spec.get("parts", ()))])
     unseen = [names for names, rows in drawn if len(rows) > 1 and not template.seen & {*names}]
-    for answer in template.answers():
+    for answer in template.answers:
         form, code = answer.get("form", ""), answer.get("expression", answer.get("answer", ""))
         for key, words in _SAID.items():
             if key in form.split() and template.kind != "choice" and not re.search(words, stem, re.IGNORECASE):
@@ -223,7 +223,7 @@ def _lines(instance: Instance, item: dict[str, Any]) -> statements.Lines:
     """Return the lines of working with the values that they and the question give letters."""
     parts = item.get("parts", [])
     given = [item["ask"], item.get("answer", ""), *(f"{part['ask']} {part['answer']}" for part in parts)]
-    rounded = any(re.search("dp|sf|nearest", answer.get("form", "")) for answer in instance.template.answers())
+    rounded = any(re.search("dp|sf|nearest", answer.get("form", "")) for answer in instance.template.answers)
     known = [one for text in given for one in statements.said(text)]
     lines = [statements.said(text) for text in item["working"]]
     return statements.Lines(lines, known, rounded=rounded, parted=bool(parts))

@@ -12,6 +12,8 @@ from pipeline.maths.rounding import RoundingError, decimal_of
 MAX_BITS, MAX_POWER = 4_096, 64
 #: Irrational numbers that differ by less are one.
 _NOTHING = Decimal("1e-30")
+#: Values of letters at which an expression that is not 0 hardly ever is.
+_PLACES = (7, 11, 13, 17, 19, 23, 29, 31)
 #: Most terms of an expression that is multiplied out.
 MAX_TERMS = 400
 
@@ -112,6 +114,10 @@ def is_zero(value: Any) -> bool:
     import sympy
 
     plain = bounded(symbolic(value))
+    letters = sorted(plain.free_symbols, key=str)
+    somewhere = plain.xreplace({letter: sympy.Integer(at) for letter, at in zip(letters, _PLACES, strict=False)})
+    if somewhere.is_Rational and somewhere != 0:
+        return False
     return bool(plain == 0) or bool(sympy.cancel(sympy.together(plain)) == 0) or bool(sympy.simplify(plain) == 0)
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any
 
 from sympy import (
-    Abs,
     ImmutableMatrix,
-    Integer,
-    Mul,
     Pow,
     Rational,
     Symbol,
@@ -25,6 +23,7 @@ from sympy import (
     root,
     sin,
     sqrt,
+    sympify,
     tan,
     zoo,
 )
@@ -83,19 +82,33 @@ def evaluate(node: MathNode, at: Mapping[str, Value]) -> Value:
     Raises:
         NotReadError: It has no value (a division by nought), or one out of bounds.
     """
-    value = _evaluate(node, at)
+    value = _evaluate(node, {name: _exact(known) for name, known in at.items()})
+    if isinstance(value, Fraction):
+        return Rational(value.numerator, value.denominator)
     if not isinstance(value, ImmutableMatrix) and value.has(zoo, nan):
         raise NotReadError("division by nought")
     return value
 
 
 def _evaluate(node: MathNode, at: Mapping[str, Value]) -> Value:
+    """Return a value: a Fraction where it is rational, for SymPy's numbers are slow."""
     if node.kind == "letter":
-        return at.get(node.text, Symbol(node.text))
+        return at[node.text] if node.text in at else Symbol(node.text)
+    if node.kind == "number":
+        return _read(node.text)
     parts = [_evaluate(part, at) for part in node.parts]
     if node.kind == "percent":
-        return _scalar(parts[0]) * at.get("%", Rational(1, 100))
+        return _scalar(parts[0]) * at.get("%", Fraction(1, 100))
     return _KINDS[node.kind](node.text, parts)
+
+
+@lru_cache(4_096)
+def _read(digits: str) -> Fraction:
+    return Fraction(digits)
+
+
+def _exact(value: Value) -> Value:
+    return Fraction(int(value.p), int(value.q)) if getattr(value, "is_Rational", False) else value
 
 
 def _scalar(value: Value) -> Value:
@@ -117,10 +130,9 @@ def _sum(parts: list[Value]) -> Value:
 def _product(parts: list[Value]) -> Value:
     if sum(isinstance(part, ImmutableMatrix) for part in parts) > 1:
         raise NotReadError("a product of vectors")
-    total: Value = Integer(1)
+    total: Value = Fraction(1)
     for part in parts:
-        total = total * part
-        _bounded(total)
+        total = _bounded(total * part)
     return total
 
 
@@ -132,50 +144,57 @@ def _quotient(top: Value, low: Value) -> Value:
 
 def _power(base: Value, exponent: Value) -> Value:
     base, exponent = _scalar(base), _scalar(exponent)
-    if exponent.is_number:
-        if not exponent.is_comparable or abs(exponent) > MOST_POWER:
+    fraction = isinstance(exponent, Fraction)
+    if fraction or exponent.is_number:
+        if not (fraction or exponent.is_comparable) or abs(exponent) > MOST_POWER:
             raise NotReadError("a power out of bounds")
         if base == 0 and exponent <= 0:
             raise NotReadError("division by nought")
-        if base.is_Rational and max(base.p.bit_length(), base.q.bit_length()) * abs(exponent) > MOST_BITS:
+        if isinstance(base, Fraction) and _bits(base) * abs(exponent) > MOST_BITS:
             raise NotReadError("a power out of bounds")
     elif exponent.has(Pow):
         raise NotReadError("a power of powers")
-    if base.is_negative and exponent.is_Rational and exponent.q > 1 and exponent.q % 2:
+    if isinstance(base, Fraction) and fraction and exponent.denominator == 1:
+        return _bounded(base ** int(exponent))
+    power, base = sympify(exponent), sympify(base)
+    if base.is_negative and power.is_Rational and power.q > 1 and power.q % 2:
         # In school the cube root of -8 is -2.
-        return (-1) ** exponent.p * Pow(-base, exponent)
-    return _bounded(Pow(base, exponent))
+        return _exact((-1) ** power.p * Pow(-base, power))
+    return _bounded(_exact(Pow(base, power)))
+
+
+def _bits(value: Fraction) -> int:
+    return max(value.numerator.bit_length(), value.denominator.bit_length())
 
 
 def _bounded(value: Value) -> Value:
     if isinstance(value, Pow) and value.exp.is_Rational and abs(value.exp) > 4 * MOST_POWER:
         raise NotReadError("a power out of bounds")
-    if getattr(value, "is_Rational", False) and max(value.p.bit_length(), value.q.bit_length()) > MOST_BITS:
+    if isinstance(value, Fraction) and _bits(value) > MOST_BITS:
         raise NotReadError("a number out of bounds")
     return value
 
 
 def _root(inside: Value, index: Value) -> Value:
-    inside, index = _scalar(inside), _scalar(index)
+    inside, index = sympify(_scalar(inside)), sympify(_scalar(index))
     if not (index.is_Integer and 1 < index <= MOST_POWER):
         raise NotReadError("a root out of bounds")
-    return -root(-inside, index) if inside.is_negative and index % 2 else root(inside, index)
+    return _exact(-root(-inside, index) if inside.is_negative and index % 2 else root(inside, index))
 
 
 def _function(name: str, argument: Value) -> Value:
     if name in _INVERSES:
-        return Mul(_INVERSES[name](argument), 180) / pi
+        return _exact(_INVERSES[name](argument) * 180 / pi)
     # Only multiples of 15° have roots that a school writes; SymPy would write sin 54° with roots of roots.
-    plain = not argument.is_Rational or argument % 15 == 0
-    return _FUNCTIONS[name](argument * pi / 180, evaluate=plain)
+    plain = not isinstance(argument, Fraction) or argument % 15 == 0
+    return _exact(_FUNCTIONS[name](argument * pi / 180, evaluate=plain))
 
 
 def _magnitude(value: Value) -> Value:
-    return sqrt(value.dot(value)) if isinstance(value, ImmutableMatrix) else Abs(value)
+    return _exact(sqrt(value.dot(value))) if isinstance(value, ImmutableMatrix) else abs(value)
 
 
 _KINDS: dict[str, Callable[[str, list[Value]], Value]] = {
-    "number": lambda text, parts: Rational(text),
     "pi": lambda text, parts: pi,
     "minus": lambda text, parts: -parts[0],
     "sum": lambda text, parts: _sum(parts),
@@ -185,7 +204,7 @@ _KINDS: dict[str, Callable[[str, list[Value]], Value]] = {
     "root": lambda text, parts: _root(*parts),
     "function": lambda text, parts: _function(text, _scalar(parts[0])),
     "abs": lambda text, parts: _magnitude(parts[0]),
-    "mixed": lambda text, parts: parts[0] + parts[1] / parts[2],
+    "mixed": lambda text, parts: parts[0] + _quotient(*parts[1:]),
     "unit": lambda text, parts: parts[0],
     "vector": lambda text, parts: ImmutableMatrix([_scalar(part) for part in parts]),
 }

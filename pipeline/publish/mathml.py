@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.html import Html, el, join
@@ -15,6 +16,7 @@ from pipeline.publish import tex as symbols
 from pipeline.publish.tex import TexError, TexToken
 
 
+@lru_cache(8_192)
 def parse(tex: str, *, block: bool = False) -> Html:
     """Return the expression as a `math` element with its TeX as annotation.
 

@@ -96,6 +96,8 @@ class Tip:
     first: Callable[[], bytes] = bytes
     #: Whether a living process owns it.
     owned: Callable[[], bool] = bool
+    #: What its lock or lease says of its owner, living or not: host, pid, started, since …; {}: nothing.
+    holder: Callable[[], Mapping[str, Any]] = dict
 
 
 class Tail(ABC):
@@ -267,12 +269,14 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def tips(self, claim: str = "") -> Iterator[Tip]:
+    def tips(self, claim: str = "", start: str = "") -> Iterator[Tip]:
         """Return every name of a run and every leftover, runs newest first (`names.newest_first`), lazily.
 
         Args:
             claim: Only runs whose first record claims this (`claim_text`) are wanted; a backend that keeps no index
                 of it returns all.
+            start: Only this run, which need not be there, and older ones are wanted, and no leftovers; nothing newer
+                is looked at.
         """
 
     @abstractmethod

@@ -129,8 +129,11 @@ class Journal(Protocol):
 class Listable(Protocol):
     """Runs that can be looked over."""
 
-    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
+    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None, start: str = "") -> Iterator[Head]:
         """Return all runs, newest first (id order), lazily; `match` sees the document and may drop it.
+
+        Args:
+            start: Only this run, which need not be there, and older ones; nothing newer is looked at.
 
         Raises:
             StoreError: The place itself cannot be read.
@@ -173,6 +176,13 @@ class Store(Listable, Protocol):
 
     def written_head(self, run: str) -> Mapping[str, Any]:
         """Return the head document as it was last written, whatever the records say now; {} where none is whole.
+
+        Raises:
+            RunNotFound: No such run.
+        """
+
+    def holder(self, run: str) -> Mapping[str, Any]:
+        """Return what the living owner of a run says of itself (host, pid, started, since …); {}: it has none.
 
         Raises:
             RunNotFound: No such run.

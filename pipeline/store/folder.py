@@ -26,8 +26,19 @@ from pipeline.store.disk import FOLDER_MODE, Disk, read_file, write_file
 from pipeline.store.head import HEAD
 from pipeline.store.journal_file import NEW, FileTail, first_line, is_ended, read_blocks
 from pipeline.store.lock import OwnerLock, acquire, brief_lock, try_lock
-from pipeline.store.names import BUILDING, JOURNAL, PARTS, REMOVING, is_id, is_minted, newest_first, part_folder, split
-from pipeline.store.owner import LOCK, is_owned
+from pipeline.store.names import (
+    BUILDING,
+    JOURNAL,
+    PARTS,
+    REMOVING,
+    is_id,
+    is_minted,
+    newest_first,
+    older,
+    part_folder,
+    split,
+)
+from pipeline.store.owner import LOCK, is_owned, owner
 
 BLOBS = "blobs"
 _STORE_LOCK = ".lock"
@@ -158,14 +169,17 @@ class FolderBackend(Backend):
         else:
             path.unlink(missing_ok=True)
 
-    def tips(self, claim: str = "") -> Iterator[Tip]:
+    def tips(self, claim: str = "", start: str = "") -> Iterator[Tip]:
         """See Backend.tips."""
+        # Before the folder is listed: whoever asks for one run reads no further.
+        if is_id(start) and (tip := self.tip(f"{self.root}/{start}", start)):
+            yield tip
         names = entries(self.root)
-        for name in newest_first(names):
-            # Names are looked at as far as the list is read: most callers want the newest few.
+        # Names are looked at as far as the list is read: most callers want the newest few.
+        for name in older(names, start) if start else newest_first(names):
             if is_id(name) and (tip := self.tip(f"{self.root}/{name}", name)):
                 yield tip
-        for name in sorted(names):
+        for name in () if start else sorted(names):
             if name.startswith((BUILDING, REMOVING)):
                 with contextlib.suppress(OSError):
                     info = os.lstat(self.root / name)
@@ -202,7 +216,8 @@ class FolderBackend(Backend):
         if not stat.S_ISREG(journal.st_mode):
             return Tip(name, problem="Its journal is not a file.", owned=owned)
         first = partial(first_line, f"{folder}/{JOURNAL}")
-        return Tip(name, raw, size=journal.st_size, touched=touched, first=first, owned=owned)
+        holder = partial(owner, folder)
+        return Tip(name, raw, size=journal.st_size, touched=touched, first=first, owned=owned, holder=holder)
 
     def parts(self, run: str, beginning: str = "") -> Sequence[str]:
         """See Backend.parts."""

@@ -37,13 +37,13 @@ class Listing:
         self._backend = backend
         self._rebuild = rebuild
 
-    def heads(self, match: Match | None = None, claim: str = "") -> Iterator[Head]:
+    def heads(self, match: Match | None = None, start: str = "", claim: str = "") -> Iterator[Head]:
         """See store.base.Listable.heads.
 
         Args:
             claim: As for Backend.tips.
         """
-        for tip in self._backend.tips(claim):
+        for tip in self._backend.tips(claim, start):
             if not tip.leftover and (head := self._head(tip, match)):
                 yield head
 

@@ -12,7 +12,7 @@ from pipeline.clock import Clock, SystemClock, iso
 from pipeline.store.backend import Backend, Fenced, Gone, Held, Tail, Tip, folder_key
 from pipeline.store.journal import RunJournal as MemoryJournal
 from pipeline.store.ledger import BackendAccount
-from pipeline.store.names import newest_first
+from pipeline.store.names import newest_first, older
 from pipeline.store.owner import process
 from pipeline.store.runs import RunStore
 
@@ -147,9 +147,10 @@ class MemoryBackend(Backend):
                 if f"{folder_key(name)}/".startswith(f"{prefix}/"):
                     del self.journals[name]
 
-    def tips(self, claim: str = "") -> Iterator[Tip]:
+    def tips(self, claim: str = "", start: str = "") -> Iterator[Tip]:
         """See Backend.tips."""
-        for run in newest_first([name for name in list(self.journals) if "/" not in name]):
+        names = [name for name in list(self.journals) if "/" not in name]
+        for run in [start, *older(names, start)] if start else newest_first(names):
             found = self.journals.get(run)
             if found is None:
                 continue
@@ -162,6 +163,7 @@ class MemoryBackend(Backend):
                 touched=found.touched,
                 first=lambda found=found: found.lines[0] if found.lines else b"",  # type: ignore[misc]
                 owned=lambda found=found: bool(found.holder),  # type: ignore[misc]
+                holder=lambda found=found: found.holder,  # type: ignore[misc]
             )
 
     def parts(self, run: str, beginning: str = "") -> Sequence[str]:

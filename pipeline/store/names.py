@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -70,3 +70,9 @@ def newest_first(names: list[str]) -> list[str]:
     if max(map(len, names), default=0) <= _MINTED + 3:
         return sorted(names, reverse=True)
     return sorted(names, key=lambda name: (name[:_MINTED], len(name), name), reverse=True)
+
+
+def older(names: Iterable[str], than: str) -> list[str]:
+    """Return those of the ids that `newest_first` puts behind one, in that order."""
+    ordered = newest_first(list({*names, than}))
+    return ordered[ordered.index(than) + 1 :]

@@ -62,9 +62,9 @@ class RunFolderBackend(FolderBackend):
             raise RunNotFound(f"There is no run {run_id} in {self.root}.", run=run_id)
         return self.root
 
-    def tips(self, claim: str = "") -> Iterator[Tip]:
+    def tips(self, claim: str = "", start: str = "") -> Iterator[Tip]:
         """See Backend.tips."""
-        if has_run(self.root) and (tip := self.tip(str(self.root), self.run_id)):
+        if has_run(self.root) and start in ("", self.run_id) and (tip := self.tip(str(self.root), self.run_id)):
             yield tip
 
     def delete(self, prefix: str) -> None:

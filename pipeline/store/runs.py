@@ -70,7 +70,7 @@ class RunStore:
                 pause(number)
                 continue
             try:
-                refuse_if_held(lambda match: self._listing.heads(match, claim_text(asked)), claim, at)
+                refuse_if_held(lambda match: self._listing.heads(match, claim=claim_text(asked)), claim, at)
                 run, journal = self._make(first, blobs, minted(at), at)
                 if not self.backend.leased or self._proved(tail, run):
                     return run, journal
@@ -328,10 +328,17 @@ class RunStore:
         self._check(split(run)[0])
         return list(self.backend.parts(split(run)[0]))
 
-    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None) -> Iterator[Head]:
+    def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None, start: str = "") -> Iterator[Head]:
         """See store.base.Listable.heads."""
         flush(self.backend)
-        return self._listing.heads(match)
+        return self._listing.heads(match, start)
+
+    def holder(self, run: str) -> Mapping[str, Any]:
+        """See store.base.Store.holder."""
+        tip = self._tip(split(run)[0])
+        if tip is None:
+            raise self._missing(run)
+        return tip.holder() if tip.owned() else {}
 
     def flaws(self, run: str) -> Iterator[str]:
         """See store.base.Movable.flaws."""
@@ -461,7 +468,8 @@ class RunStore:
             raise self._missing(run)
 
     def _tip(self, run: str) -> Tip | None:
-        return next((tip for tip in self.backend.tips() if tip.run == run and not tip.leftover), None)
+        tip = next(self.backend.tips(start=run), None)
+        return tip if tip is not None and tip.run == run and not tip.leftover else None
 
     @staticmethod
     def _missing(run: str) -> RunNotFound:

@@ -127,9 +127,11 @@ def test_one_owner_at_a_time(backend: Backend) -> None:
     assert held.value.holder["pid"] > 0
     assert held.value.holder["since"].startswith("2026-01-09T14:30:22")
     assert next(backend.tips()).owned()
+    assert next(backend.tips()).holder() == held.value.holder
     tail.release()
     tail.release()
     assert not next(backend.tips()).owned()
+    assert not next(backend.tips()).holder()
     again = owned(backend)
     assert again.epoch >= tail.epoch
     again.release()
@@ -179,7 +181,26 @@ def test_runs_are_listed_newest_first(backend: Backend) -> None:
     names = [RUN, f"{RUN}_02", f"{RUN}_99", f"{RUN}_100", "20270109_143022", "20250109_143022"]
     for name in names:
         made(backend, name, [started()]).release()
-    assert runs(backend) == [names[4], names[3], names[2], names[1], names[0], names[5]]
+    ordered = [names[4], names[3], names[2], names[1], names[0], names[5]]
+    assert runs(backend) == ordered
+    for place, name in enumerate(ordered):
+        assert [tip.run for tip in backend.tips(start=name)] == ordered[place:]
+
+
+def test_listing_begins_where_a_run_would_be_that_is_not_there(backend: Backend) -> None:
+    names = [f"{RUN}_100", f"{RUN}_99", f"{RUN}_02", RUN]
+    for name in names:
+        made(backend, name, [started()]).release()
+    begins = {"20270109_143022": 0, f"{RUN}_98": 2, f"{RUN}_01": 3, "20260109_143021": 4, "a": 0}
+    for start, place in begins.items():
+        assert [tip.run for tip in backend.tips(start=start)] == names[place:]
+
+
+def test_listing_from_a_run_on_shows_no_leftovers(backend: Backend) -> None:
+    tail = backend.own(RUN, AT, new=True)
+    assert tail is not None
+    tail.release()
+    assert list(backend.tips(start="20250109_143022")) == []
 
 
 def test_runs_of_a_claim_are_among_those_that_are_asked_for(backend: Backend) -> None:

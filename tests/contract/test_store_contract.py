@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -44,6 +45,18 @@ def test_listing_is_lazy(store: Store) -> None:
 
     next(store.heads(match))
     assert seen == ["20260109_143022_03"]
+    seen.clear()
+    next(store.heads(match, start="20260109_143022_02"))
+    assert seen == ["20260109_143022_02"]
+
+
+def test_living_owner_of_a_run_is_named(store: Store) -> None:
+    run, journal = store.create(started(), [], at=AT)
+    assert store.holder(run)["pid"] == os.getpid()
+    journal.close()
+    assert store.holder(run) == {}
+    with pytest.raises(RunNotFound):
+        store.holder("20250109_143022")
 
 
 def test_head_that_was_never_written_takes_its_nodes_from_the_pinned_graph(store: Store) -> None:

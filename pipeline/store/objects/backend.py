@@ -146,8 +146,11 @@ class ObjectBackend(Backend):
         for tail in tails:
             tail.gone = tail.gone or f"{tail.name}/".startswith(f"{name}/")
 
-    def tips(self, claim: str = "") -> Iterator[Tip]:
+    def tips(self, claim: str = "", start: str = "") -> Iterator[Tip]:
         """See Backend.tips. Leftovers come last."""
+        if start:
+            yield from self._looked(self._with_heads(set(), start))
+            return
         if claim:
             folder = keys.claim(claim_hash(claim), "").rstrip("/")
             names = [entry.key.removeprefix(f"{folder}/") for entry in self.bucket.listed(folder)]
@@ -225,9 +228,10 @@ class ObjectBackend(Backend):
             self._tails.add(tail)
         return tail
 
-    def _with_heads(self, seen: set[str]) -> Iterator[str]:
-        """Yield the runs that have a head, newest first; each is added to `seen`."""
-        for entry in self.bucket.under(keys.HEADS, keys.first(keys.HEADS)):
+    def _with_heads(self, seen: set[str], start: str = "") -> Iterator[str]:
+        """Yield the runs that have a head, newest first, from `start` on; each is added to `seen`."""
+        # The key of no other run lies between a key and what it begins with but for its last character.
+        for entry in self.bucket.under(keys.HEADS, keys.head(start)[:-1] if start else keys.first(keys.HEADS)):
             # Anyone who can write there may have put anything there.
             if run := keys.head_id(entry.key):
                 seen.add(run)
@@ -313,6 +317,7 @@ class ObjectBackend(Backend):
             sealed=True,
             first=partial(self._first, run),
             owned=partial(self._is_owned, run, lease, now),
+            holder=partial(self._holder, lease),
         )
 
     def _last(self, found: Sequence[Entry]) -> int:
@@ -322,6 +327,10 @@ class ObjectBackend(Backend):
             if not data.startswith(FENCE):
                 return max((*numbers(data), keys.seq(entry.key)))
         return 0
+
+    def _holder(self, lease: Entry | None) -> Mapping[str, Any]:
+        found = self.bucket.get(lease.key) if lease else None
+        return parse(found.data) if found else {}
 
     def _is_owned(self, run: str, lease: Entry | None, now: Now) -> bool:
         found = self.bucket.get(lease.key) if lease else None

@@ -233,10 +233,11 @@ class SqlBackend(Backend):
 
         self.database.write(remove)
 
-    def tips(self, claim: str = "") -> Iterator[Tip]:
+    def tips(self, claim: str = "", start: str = "") -> Iterator[Tip]:
         """See Backend.tips."""
         name, more = ("tips_of_claim", (claim,)) if claim else ("tips", ())
-        last = _NEWEST
+        # No id lies between one and the same with a space.
+        last = (start[:_STEM], len(start), f"{start} ") if start else _NEWEST
         while page := self._look(name, *last, *more):
             yield from map(self._tip, page)
             last = page[-1][:3]
@@ -303,6 +304,7 @@ class SqlBackend(Backend):
             touched=beat,
             first=lambda: bytes(first or b""),
             owned=lambda: is_held(self.place, run, epoch, _parsed(owner), silent),
+            holder=lambda: _parsed(owner),
         )
 
     def _look(self, name: str, *values: Any) -> Sequence[Any]:

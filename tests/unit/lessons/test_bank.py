@@ -103,7 +103,7 @@ def test_what_an_assembler_reads() -> None:
         True,
         "",
     )
-    assert one.misconceptions["divide"].belief.startswith("To find 5 %")
+    assert one.misconceptions["divide"]["belief"].startswith("To find 5 %")
     assert "\n" not in one.explain
     assert template("off").mistakes == frozenset()
     assert template("pick").mistakes == {"divide"}
