@@ -53,7 +53,7 @@ _OTHERS: Sequence[Row] = (
     Row(4, "W", CRITIC, "nothing beyond the points of the course so far", checks_text.scope),
     Row(7, "R", SOLVER, "who sees the question only comes to the same answer"),
     Row(10, "R", CRITIC, "somebody would choose each wrong option, by a reasoning that can be said"),
-    Row(11, "W", CODE, "options are alike in length", checks_items.alike),
+    Row(11, "W", CODE, "options are as many as the level asks for, and alike in length", checks_items.alike),
     Row(12, "R", CODE, "nothing gives the answer away or confuses", checks_items.wording,
         'No "all of these" or "none of these", no true or false, no question for the one that is not. The answer does '
         "not stand in its question."),

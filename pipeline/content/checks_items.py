@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline.content.findings import Case, Fault
 from pipeline.content.lesson import Item, Option, QuestionCard, WorkedExample
+from pipeline.content.levels import level_row
 from pipeline.drawing import figure as drawing
 
 _SPACES = re.compile(r"\s+")
@@ -31,9 +32,13 @@ def _choices(case: Case) -> Iterator[tuple[str, Item, Sequence[Option]]]:
 
 
 def alike(case: Case) -> Iterator[Fault]:
-    """Warn of an option that stands out by its length, and of right options that are the longest too often."""
+    """Warn of more or fewer options than the level has, of one that stands out by its length, of longest right ones."""
     longest = []
+    row = level_row(str(case.course["level"]))
     for where, _, options in _choices(case):
+        card = case.lesson.cards[int(where[1:].partition(".")[0]) - 1].kind
+        if not row.fitting(len(options), card):
+            yield Fault(f"{where}.options", f"{len(options)} options", f"{row.options} options at this level")
         sizes = [len(option.text) for option in options]
         if max(sizes) > 12 and max(sizes) > 1.6 * median(sizes):
             yield Fault(f"{where}.options", f"one option has {max(sizes)} characters", "options of like length")

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from pipeline.content.names import shown
 
+#: Options enough for a quick check at any level.
+FEWEST_OPTIONS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
@@ -24,6 +27,10 @@ class LevelRow:
     long_words: int = 15
     #: Options of a multiple-choice question.
     options: int = 4
+
+    def fitting(self, options: int, card: str) -> bool:
+        """Say whether a question on a kind of card may have so many options."""
+        return options == self.options or (card == "check" and options == FEWEST_OPTIONS)
 
 
 LEVEL_ROWS: Mapping[str, LevelRow] = {
@@ -55,6 +62,7 @@ def level_text(level: str) -> str:
             f" at most {row.long_words} % of the words with three or more syllables, keywords not counted.",
             f"- Plain twin sentences: {row.plain[0]} words on average, {row.plain[1]} at most;"
             " at most 6 % of the words with three or more syllables.",
-            f"- Multiple choice: {row.options} options, 3 in quick checks.",
+            f"- Multiple choice: {row.options} options"
+            + (f"; {FEWEST_OPTIONS} will do in quick checks." if row.options > FEWEST_OPTIONS else "."),
         )
     )

@@ -37,7 +37,7 @@ _NEWER = {
 #: Offline courses, with the beginning of their content hash.
 COURSES = {
     "mathematics national_5 18": "b7eda995efe7c1ed",
-    "application_of_mathematics national_4 5": "94efba15b73dbfe0",
+    "application_of_mathematics national_4 5": "1cee8c53080229ad",
     "physics higher 5": "3fbbe1fcdafd4cd9",
 }
 

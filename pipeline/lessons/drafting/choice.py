@@ -18,6 +18,8 @@ Json = dict[str, Any]
 LESSONS, PLACES_EACH = 128, 3
 #: Questions of one template in a lesson; where nothing else is left, more.
 USES = (2, 6)
+#: Options of a choice at most.
+MOST_OPTIONS = 5
 #: Draws tried before a question that stands in the lesson already is left out.
 TRIES = 20
 
@@ -68,8 +70,10 @@ def parts_of(bank: Bank, course: Mapping[str, Any], entry: Mapping[str, Any]) ->
 class Selection:
     """Chooses the questions of one lesson and knows what has been asked."""
 
-    def __init__(self, course_id: str, order: int, parts: Sequence[TopicPart], *, mixed: bool) -> None:
-        self._seed, self._order, self._mixed = course_id, order, mixed
+    def __init__(
+        self, course_id: str, order: int, parts: Sequence[TopicPart], *, mixed: bool, options: int = MOST_OPTIONS
+    ) -> None:
+        self._seed, self._order, self._mixed, self._options = course_id, order, mixed, options
         #: All misconceptions of its topics, by turns: id → number. The lesson keeps the first that a question reveals.
         self.mistakes = _numbered([part.topic for part in parts])
         self._uses: Counter[tuple[str, str]] = Counter()
@@ -143,12 +147,23 @@ class Selection:
         """Return a chosen question as a lesson's item; `more`: targets besides its points and mistakes."""
         tests = [*(f"point {number}" for number in chosen.points[:4]), *more]
         own = self.of(chosen.part.topic)
-        mistakes = sorted(own[name] for name in chosen.template.mistakes)
-        tests += [f"mistake {number}" for number in mistakes][: 8 - len(tests)]
         made = chosen.instance.item(tests=tests, mistakes=own)
+        mistakes = {own[name] for name in chosen.template.mistakes}
+        if "options" in made:
+            made["options"] = _fewest(made["options"], self._options)
+            mistakes &= {option.get("mistake") for option in made["options"]}
+        tests += [f"mistake {number}" for number in sorted(mistakes)][: 8 - len(tests)]
+        made["tests"] = tests
         if self._mixed and chosen.template.calculator:
             made = {**made, "more": [*made.get("more", ()), "calculator: yes"]}
         return {**{key: value for key, value in made.items() if key != "ask"}, "ask": made["ask"]}
+
+
+def _fewest(options: Sequence[Json], count: int) -> list[Json]:
+    """Return so many options: the right one, those that a misconception leads to, then the others."""
+    first, *wrong = options
+    kept = sorted(wrong, key=lambda option: "mistake" not in option)[: count - 1]
+    return [first, *(option for option in wrong if option in kept)]
 
 
 def _numbered(topics: Sequence[Topic]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.bank.topic import Bank, Topic
 from pipeline.content.checks_text import stem_of
+from pipeline.content.levels import level_row
 from pipeline.lessons.drafting.choice import Chosen, Json, Selection, TopicPart, parts_of
 from pipeline.lessons.drafting.course import TITLE_ROOM, printable
 from pipeline.lessons.drafting.exam import papers, rules_of_calculators
@@ -38,7 +39,9 @@ def lesson(
     if not parts:
         return {"not_written": missing}
     mixed = entry["calculator"] == "mixed" or not rules_of_calculators(course)
-    selection = Selection(str(course["course_id"]), int(entry["order"]), parts, mixed=mixed)
+    selection = Selection(
+        str(course["course_id"]), int(entry["order"]), parts, mixed=mixed, options=level_row(course["level"]).options
+    )
     match entry["lesson_type"]:
         case "independent_practice":
             cards = _practice(selection, parts)

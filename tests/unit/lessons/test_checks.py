@@ -49,6 +49,9 @@ SPOILT: list[tuple[int, str, str, str, Any]] = [
     (12, "R", "c8.q1.ask", "c8.q1", lambda item: {
         **{key: value for key, value in item.items() if key != "answer"}, "ask": "Which of these is not a surd?",
         "options": [{"text": text, "why": "It is a surd."} for text in ("2", "root of 3", "root of 5")]}),
+    (11, "W", "c8.q1.options", "c8.q1", lambda item: {
+        **{key: value for key, value in item.items() if key != "answer"}, "ask": "Which of these is a surd?",
+        "options": [{"text": text, "why": "It is one."} for text in ("root of 3", "2", "4")]}),
     (12, "R", "c8.q1.ask", "c8.q1.ask", also("The answer is the side of a square, \\(3\\sqrt{2}\\).")),
     (16, "R", "c8.q1.marks.2", "c8.q1.marks", ["gives the root", "gives the root"]),
     (16, "R", "c9.rubric", "c9.rubric", ["40: Secure.", "2: Nearly."]),

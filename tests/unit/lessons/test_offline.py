@@ -95,6 +95,16 @@ def test_mock_papers_keep_the_marks_and_rules_of_the_catalogue() -> None:
     assert not any("options" in item for item in papers[1]["items"])
 
 
+def test_choices_have_as_many_options_as_the_level_says() -> None:
+    counts: dict[str, set[int]] = {}
+    for subject, level in SHIPPED:
+        data, entries = shipped(subject, level).to_json(), scheme(shipped(subject, level), 5)
+        cards = [card for order in range(1, 6) for card in lesson_of(data, entries, order)["cards"]]
+        items = [item for card in cards for item in card.get("items", ()) if "options" in item]
+        counts[level] = {len(item["options"]) for item in items}
+    assert counts == {"national_4": {3}, "national_5": {4}, "higher": {4}}
+
+
 def test_offline_lessons_are_the_same_in_another_process() -> None:
     code = (
         "import json;from pipeline.lessons.catalogue import Catalogue;from pipeline.lessons.offline import answer;"
