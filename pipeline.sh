@@ -3,7 +3,7 @@
 set -u
 
 # Where PATH is empty or broken, what every system has is looked for at its usual place.
-for tool in readlink dirname cksum uname mkdir mv rm; do
+for tool in readlink dirname cat cksum uname mkdir mv rm; do
     command -v "$tool" >/dev/null 2>&1 || export PATH="${PATH:+$PATH:}/usr/bin:/bin"
     command -v "$tool" >/dev/null 2>&1 || {
         printf 'pipeline.sh needs the command %s, and PATH (%s) does not lead to it.\n' "$tool" "$PATH" >&2
@@ -28,7 +28,13 @@ export PIPELINE_ROOT
 
 # shellcheck source=devops/venv.sh
 . "$PIPELINE_ROOT/devops/venv.sh"
+if [ "${1:-}" = install ]; then
+    shift
+    install_extras "$@"
+    exit
+fi
 ensure_venv
+ensure_extras
 
 # -P: a `pipeline` or `click` folder where the caller stands is not ours.
 unset PYTHONHOME

@@ -34,8 +34,9 @@ check() {
 
 ensure_venv
 ensure_tests
+ensure_npm axe tests/axe
 if [ "$tier" != short ]; then
-    ensure_pglite
+    ensure_npm pglite tests/servers/pglite
     set -- --cov=pipeline --cov-report=term "$@"
 fi
 # Tests start this program some thousand times: without bytecode each start would compile it all.

@@ -12,14 +12,22 @@ cd "$PIPELINE_ROOT"
 ensure_venv
 ensure_tests
 
+# Pins the requirements in the file $1 ("-": in what comes in) into $2.
 lock() {
-    local output=$1
-    shift
-    "$VENV/bin/python" -m uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+    local from=$1 output=$2
+    shift 2
+    "$VENV/bin/python" -m uv pip compile "$from" --universal --python-version 3.11 --generate-hashes \
         --no-annotate --no-emit-index-url --no-emit-find-links \
         --custom-compile-command devops/lock.sh --quiet --output-file "$output" "$@"
 }
 
-lock devops/requirements/core.txt "$@"
+lock pyproject.toml devops/requirements/core.txt "$@"
 # The tests must run on exactly what users run on: the core pins bind the test lock. Every extra is tested.
-lock devops/requirements/test.txt --group test --all-extras --constraint devops/requirements/core.txt "$@"
+lock pyproject.toml devops/requirements/test.txt --group test --all-extras --constraint devops/requirements/core.txt "$@"
+# So is each extra: its packages are those of the tests.
+for extra in dask langgraph objects plot postgres ui; do
+    "$VENV/bin/python" -c 'import sys, tomllib
+with open("pyproject.toml", "rb") as file:
+    print(*tomllib.load(file)["project"]["optional-dependencies"][sys.argv[1]], sep="\n")' "$extra" |
+        lock - "devops/requirements/$extra.txt" --constraint devops/requirements/test.txt "$@"
+done

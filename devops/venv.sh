@@ -47,6 +47,24 @@ tests_are_current() {
     [ "$stamp" = "1 $(cksum <"$TEST_LOCK")" ]
 }
 
+# True where the extras that were ever installed stand in it, from today's lock files.
+extras_are_current() {
+    local stamp=""
+    [ -f "$VENV.extras" ] || return 0
+    { stamp=$(cat "$VENV/.stamp-extras"); } 2>/dev/null
+    [ "$stamp" = "$(wanted_extras)" ]
+}
+
+# Prints what the stamp of the extras must say: the checksums of the lock files of those that are remembered.
+wanted_extras() {
+    local name files=""
+    while read -r name; do
+        [ -f "$PIPELINE_ROOT/devops/requirements/$name.txt" ] && files="$files $name.txt"
+    done <"$VENV.extras"
+    # shellcheck disable=SC2086 # names of files without blanks
+    (cd "$PIPELINE_ROOT/devops/requirements" && [ -n "$files" ] && cksum $files)
+}
+
 # --- which Python ---------------------------------------------------------------------------------
 
 # Prints "X.Y.Z path" of a Python: its own executable, not a venv's, a shim or a moving symlink, so
@@ -236,33 +254,104 @@ ensure_tests() {
     release_lock
 }
 
-# Prints what the stamp of the installed PGlite must say.
-wanted_pglite() {
-    printf '1 %s' "$(cat "$PIPELINE_ROOT/tests/servers/pglite/package.json" "$PIPELINE_ROOT/tests/servers/pglite/package-lock.json" | cksum)"
+# Prints the names of all extras, each after a blank.
+known_extras() {
+    local file name
+    for file in "$PIPELINE_ROOT"/devops/requirements/*.txt; do
+        name=${file##*/}
+        case $name in
+            core.txt | test.txt) ;;
+            *) printf ' %s' "${name%.txt}" ;;
+        esac
+    done
 }
 
-pglite_is_current() {
-    local stamp=""
-    { read -r stamp <"$VENV/pglite/.stamp"; } 2>/dev/null
-    [ "$stamp" = "$(wanted_pglite)" ]
-}
-
-# Adds the PGlite server of the tests, where there is npm; elsewhere they skip what needs it, and say so.
-ensure_pglite() {
-    local from=$PIPELINE_ROOT/tests/servers/pglite into=$VENV/pglite
-    command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || return 0
-    pglite_is_current && return
+# Installs the extras $@ and remembers them: an environment that is made again gets them too.
+install_extras() {
+    local name names
+    [ $# -gt 0 ] || die "Name what to install: ./pipeline.sh install EXTRA ... There are:$(known_extras)."
+    for name; do
+        case "$(known_extras) " in
+            *" $name "*) ;;
+            *) die "There is no extra '$name'. There are:$(known_extras)." ;;
+        esac
+    done
+    ensure_venv
     take_lock
-    if ! pglite_is_current; then
-        say "Installing the PGlite of the tests (a few seconds) ..."
+    names=$(remembered_extras)
+    for name; do
+        case "$names " in
+            *" $name "*) ;;
+            *) names="$names $name" ;;
+        esac
+    done
+    put_extras "$names"
+    release_lock
+    say "Installed:$names."
+}
+
+# Prints the names of the extras that were ever installed, each after a blank.
+remembered_extras() {
+    local name
+    [ -f "$VENV.extras" ] || return 0
+    while read -r name; do
+        printf ' %s' "$name"
+    done <"$VENV.extras"
+}
+
+# Adds the extras that are remembered, after the environment was made again or their pins have changed.
+ensure_extras() {
+    extras_are_current && return
+    take_lock
+    extras_are_current || put_extras "$(remembered_extras)"
+    release_lock
+}
+
+# Installs the extras $1, then remembers them.
+put_extras() {
+    local name
+    for name in $1; do
+        [ -f "$PIPELINE_ROOT/devops/requirements/$name.txt" ] || continue
+        say "Installing what $name needs ..."
+        (
+            prepare_shell
+            install_lock "$VENV" "$PIPELINE_ROOT/devops/requirements/$name.txt"
+        ) >"$VENV.log" 2>&1 || explain_failure
+    done
+    # shellcheck disable=SC2086 # names without blanks
+    printf '%s\n' $1 >"$VENV.extras"
+    wanted_extras >"$VENV/.stamp-extras"
+    rm -f "$VENV.log"
+}
+
+# Prints what the stamp of the npm packages locked in the folder $1 must say.
+wanted_npm() {
+    printf '1 %s' "$(cat "$1/package.json" "$1/package-lock.json" | cksum)"
+}
+
+npm_is_current() {
+    local stamp=""
+    { read -r stamp <"$2/.stamp"; } 2>/dev/null
+    [ "$stamp" = "$(wanted_npm "$1")" ]
+}
+
+# Adds the npm packages of the tests named $1, locked in the folder $2, to the environment; where there is no npm the
+# tests skip what needs them, and say so.
+ensure_npm() {
+    local from=$PIPELINE_ROOT/$2 into=$VENV/$1
+    command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || return 0
+    npm_is_current "$from" "$into" && return
+    take_lock
+    if ! npm_is_current "$from" "$into"; then
+        say "Installing the $1 of the tests (a few seconds) ..."
         rm -rf "$into"
         if (mkdir "$into" && cp "$from/package.json" "$from/package-lock.json" "$from/.npmrc" "$into" &&
             cd "$into" && npm ci) >"$VENV.log" 2>&1; then
-            printf '%s\n' "$(wanted_pglite)" >"$into/.stamp"
+            printf '%s\n' "$(wanted_npm "$from")" >"$into/.stamp"
             rm -f "$VENV.log"
         else
             rm -rf "$into"
-            say "PGlite could not be installed, so its tests are skipped. All that was said is in $VENV.log."
+            say "The $1 of the tests could not be installed, so what needs it is skipped. All that was said is in $VENV.log."
         fi
     fi
     release_lock

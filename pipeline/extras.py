@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 
+from pipeline import environment
 from pipeline.errors import PackageMissing
 
 #: As pyproject.toml says it.
@@ -59,7 +60,9 @@ def not_installed(extra: str, what: str, more: str = "") -> PackageMissing:
 
 
 def how_to_install(extra: str) -> str:
-    """Return the command to type; it needs no package index that knows this program."""
+    """Return the command to type: beside pipeline.sh its own, else one that needs no index that knows this program."""
+    if (environment.home() / "pipeline.sh").is_file():
+        return f"./pipeline.sh install {extra}"
     installer = f"{sys.executable} -m pip install"
     if importlib.util.find_spec("pip") is None:
         installer = f"uv pip install --python {sys.executable}"

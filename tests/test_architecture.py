@@ -45,7 +45,7 @@ FLOORS = {
 }
 
 #: Floor mates that may be imported all the same: floor → floors beside it.
-BESIDE = {"dot": {"graph"}, "extras": {"errors"}}
+BESIDE = {"dot": {"graph"}, "extras": {"environment", "errors"}}
 
 #: Which modules may import which outside package. The longest matching prefix counts.
 OUTSIDE = {

@@ -102,7 +102,11 @@ def _pins(lock: str) -> dict[str, list[tuple[str, list[str]]]]:
     return pinned
 
 
-@pytest.mark.parametrize("lock", ["core.txt", "test.txt"])
+#: The lock files of `./pipeline.sh install EXTRA`.
+EXTRA_LOCKS = sorted(path.name for path in LOCKS.glob("*.txt") if path.stem not in ("core", "test"))
+
+
+@pytest.mark.parametrize("lock", ["core.txt", "test.txt", *EXTRA_LOCKS])
 def test_pins_are_exact_and_hashed(lock: str) -> None:
     for name, version, hashes in ((name, *pin) for name, pins in _pins(lock).items() for pin in pins):
         assert re.fullmatch(r"[\w.+!]+", version), name
@@ -111,15 +115,20 @@ def test_pins_are_exact_and_hashed(lock: str) -> None:
 
 
 def test_pins_of_the_tests_are_those_of_the_users() -> None:
-    core, test = _pins("core.txt"), _pins("test.txt")
-    assert {name: test.get(name) for name in core} == core
+    test = _pins("test.txt")
+    for lock in ("core.txt", *EXTRA_LOCKS):
+        pins = _pins(lock)
+        assert {name: test.get(name) for name in pins} == pins, lock
 
 
 def test_pins_cover_what_the_project_declares() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = declared["project"]["optional-dependencies"]
+    assert [f"{name}.txt" for name in sorted(extras) if name != "sql"] == EXTRA_LOCKS
     for lock, wanted in (
         ("core.txt", declared["project"]["dependencies"]),
         ("test.txt", declared["dependency-groups"]["test"]),
+        *((lock, extras[lock.removesuffix(".txt")]) for lock in EXTRA_LOCKS),
     ):
         names = {_canonical(re.split(r"[<>=!~\[; ]", requirement)[0]) for requirement in wanted}
         assert names <= set(_pins(lock)), lock

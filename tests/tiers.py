@@ -35,8 +35,8 @@ LONG = frozenset(
 SMOKE = frozenset(
     f"tests/acceptance/test_{name}.py"
     for name in (
-        "cli_cost", "cli_lessons", "cli_list", "cli_status", "first_start", "kills", "known_faults", "refusing_disk",
-        "resumed_starts", "run_dot", "shell_scripts", "sql_course", "start_imports", "ui_smoke",
+        "cli_cost", "cli_lessons", "cli_list", "cli_status", "first_start", "install", "kills", "known_faults",
+        "refusing_disk", "resumed_starts", "run_dot", "shell_scripts", "sql_course", "start_imports", "ui_smoke",
     )
 )  # fmt: skip
 

@@ -11,6 +11,7 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: Names that mean this machine; any port of them, as a tunnel may lead here.
@@ -31,10 +32,6 @@ _SAME_SITE = frozenset({"same-origin", "none"})
 #: What needs no token: it tells nothing of any run.
 _OPEN = re.compile(r"/(healthz|static/.*)")
 _HOST = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)(:\d{1,5})?")
-
-
-class TooLarge(Exception):
-    """More was sent than a request may hold."""
 
 
 class Keys:
@@ -124,10 +121,7 @@ class Guard:
         if not _OPEN.fullmatch(path) and not self._keys.knows(Headers(scope=scope)):
             await _plain(send, 403, _NO_ENTRY)
             return
-        try:
-            await self._app(scope, _bounded(receive), send)
-        except TooLarge:
-            await _plain(send, 413, _TOO_LARGE)
+        await self._app(scope, _bounded(receive), send)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         """Return why a request is not looked at, and take the prefix off its path; None: it is."""
@@ -206,7 +200,7 @@ def _with_headers(send: Send, *, static: bool) -> Send:
 
 
 def _bounded(receive: Receive) -> Receive:
-    """Return what reads a body as far as it may go, whatever length was promised."""
+    """Return what reads a body as far as it may go, whatever length was promised; then it raises status 413."""
     seen = 0
 
     async def received() -> Message:
@@ -214,7 +208,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         seen += len(message.get("body", b""))
         if seen > MOST_BYTES:
-            raise TooLarge
+            raise HTTPException(413, _TOO_LARGE)
         return message
 
     return received

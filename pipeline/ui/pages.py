@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from email.parser import BytesParser
 from email.policy import HTTP
 from typing import Any
@@ -75,7 +75,9 @@ class StreamRoute:
 
     path: str
     #: id of an element → template (`part` is its data, `run` the run) and what makes the data.
-    parts: Mapping[str, tuple[str, PartData]]
+    parts: Mapping[str, tuple[str, PartData]] = field(default_factory=dict)
+    #: Of a page whose elements come and go: (desk, query of the page) → id, template and data of each.
+    changes: Callable[[Desk, Mapping[str, str]], Iterable[tuple[str, str, Data]]] | None = None
     #: Seconds between two looks.
     every: float = 0.5
 

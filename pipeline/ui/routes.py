@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -77,8 +77,8 @@ def application(desk: Desk) -> Starlette:
 
     async def missing(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        if error.status_code == 405:
-            return HTMLResponse("This is done by a form alone.\n", 405, error.headers)
+        if error.status_code != 404:
+            return PlainTextResponse(error.detail, error.status_code, error.headers)
         found = RunNotFound(f"There is no page {request.url.path}.", code="page_not_found")
         return await run_in_threadpool(_refused, desk, request, found)
 

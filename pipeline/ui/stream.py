@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
@@ -41,19 +41,20 @@ def part_events(desk: Desk, request: Request, stream: StreamRoute) -> StreamingR
     run = request.path_params.get("run", "")
     here = Here(query.pop("at", ""), {name: value for name, value in request.query_params.items()}, desk.name(request))
     sent: dict[str, str] = {}
-    stood: list[Any] = []
+    stood: list[tuple[int, bool]] = []
 
     def look(after: int) -> _Look:
         seq, ended = 0, False
         if run:
             now = desk.watched(run)
             seq, ended = now.state.seq, now.ended
-            if [seq, now.owned] == stood:
+            if (seq, now.owned) in stood:
                 return _Look("", seq, ended)
-            stood[:] = [seq, now.owned]
+            stood[:] = [(seq, now.owned)]
         changed = []
-        for name, (template, data) in stream.parts.items():
-            text = render(template, {"part": data(desk, run, query), "run": run}, here)
+        parts = [(name, template, data(desk, run, query)) for name, (template, data) in stream.parts.items()]
+        for name, template, part in [*parts, *(stream.changes(desk, query) if stream.changes else ())]:
+            text = render(template, {"part": part, "run": run}, here)
             if sent.get(name) != text:
                 sent[name] = text
                 changed.append(f'<hx-partial id="{name}" hx-swap="outerMorph">{text}</hx-partial>')
@@ -93,7 +94,7 @@ def _message(seq: int, parts: list[str]) -> list[str]:
     return [f"id: {seq}\n" if seq else "", *lines, "\n"]
 
 
-def _streamed(desk: Desk, look: Any, after: int, every: float) -> StreamingResponse:
+def _streamed(desk: Desk, look: Callable[[int], _Look], after: int, every: float) -> StreamingResponse:
     async def told() -> AsyncIterator[str]:
         seq, quiet = after, 0.0
         yield ": connected\n\n"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline import environment
 from pipeline.extras import EXTRAS, how_to_install, packages
 
 ROOT = Path(__file__).parents[3]
@@ -24,7 +25,11 @@ def test_extras_are_those_that_the_project_declares() -> None:
     assert {name: list(wanted) for name, wanted in EXTRAS.items()} == declared
 
 
-def test_command_to_install_an_extra_is_for_this_python_and_can_be_pasted() -> None:
+def test_command_to_install_an_extra_can_be_pasted_and_elsewhere_is_for_this_python(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert how_to_install("ui") == "./pipeline.sh install ui"
+    monkeypatch.setattr(environment, "home", lambda: tmp_path)
     words = shlex.split(how_to_install("postgres"))
     assert sys.executable in words
     assert words[-1:] == ["psycopg[binary]>=3.3,<4"]
