@@ -101,6 +101,14 @@ class Component(_Row):
     question_types: list[str] = []
 
 
+class Sheet(_Row):
+    """What candidates are given with a question paper: formulae, relationships or data."""
+
+    title: Line
+    #: One formula or value a line, in words and TeX.
+    lines: list[Line] = Field(min_length=1, max_length=100)
+
+
 class Assessment(_Row):
     """How the course is assessed."""
 
@@ -110,6 +118,7 @@ class Assessment(_Row):
     threshold_percent_per_outcome: int | None = Field(default=None, ge=1, le=100)
     question_papers_percent: int | None = Field(default=None, ge=1, le=100)
     provided: list[str] = []
+    sheets: list[Sheet] = []
 
 
 class Source(_Row):
@@ -157,8 +166,11 @@ class Course(_Row):
         raise KeyError(outcome_id)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it, defaults included: what a run is pinned to."""
-        return self.model_dump(mode="json")
+        """Return all of it, defaults included: what a run is pinned to; a course without sheets stays as it was."""
+        data = self.model_dump(mode="json")
+        if not self.assessment.sheets:
+            del data["assessment"]["sheets"]
+        return data
 
     @classmethod
     def from_json(cls, data: Any) -> Course:

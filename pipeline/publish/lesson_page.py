@@ -122,12 +122,17 @@ class _Text:
             for number, example in enumerate(card["examples"], 1)
         ]
 
+    def _provided(self) -> Sequence[str]:
+        """Return what a candidate may use, by name."""
+        sheets = self._view.assessment.get("sheets") or ()
+        return self._view.assessment.get("provided") or [str(sheet["title"]).lower() for sheet in sheets]
+
     def _questions(self, card: Mapping[str, Any], place: int) -> list[object]:
         asked = self._lesson.questions_of(card)
         rules = sorted({calculator_rule(one) for one in asked})
         mixed = len(rules) > 1
         said = rules[:1] if self._lesson.entry.get("calculator") in ("mixed", "exam_conditions") and not mixed else []
-        provided = self._view.assessment.get("provided") if self._lesson.mock_exam else None
+        provided = self._provided() if self._lesson.mock_exam else None
         said += [f"You may use the {' and the '.join(map(clean, provided))}."] if provided else []
         return [
             el("div", blocks(card["instructions"]), cls="lead") if card.get("instructions") else None,
