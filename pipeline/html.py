@@ -27,7 +27,10 @@ class Html(str):
 
 def clean(value: object) -> str:
     """Return the value as text that a UTF-8 page can carry; what it cannot becomes U+FFFD, what cannot be seen goes."""
-    return _UNFIT.sub("\ufffd", visible(str(value)).replace("\r\n", "\n").replace("\r", "\n"))
+    plain = str(value)
+    if plain.isascii() and plain.isprintable():
+        return plain
+    return _UNFIT.sub("\ufffd", visible(plain).replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def text(value: object) -> Html:

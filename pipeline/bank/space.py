@@ -98,5 +98,7 @@ def _range(key: YamlText, spec: YamlText) -> Rows:
     count = math.floor((high - low) / step) + 1 if step else 0
     if not 0 < count <= MAX_VALUES:
         raise YamlFault(key.line, f"'{key}: {spec}' has {max(count, 0):,} values, wanted 1 to {MAX_VALUES:,}")
-    without = {Fraction(number) for number in (match[4] or "").split()}
-    return [(value,) for place in range(count) if (value := low + place * step) not in without]
+    below = math.lcm(low.denominator, step.denominator)
+    first, each = int(low * below), int(step * below)
+    without = {Fraction(number) * below for number in (match[4] or "").split()}
+    return [(Fraction(top, below),) for top in range(first, first + count * each, each) if top not in without]

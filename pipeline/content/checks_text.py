@@ -211,19 +211,26 @@ def britain(case: Case) -> Iterator[Fault]:
             yield Fault(where, found[0], "pounds and pence, metric units")
 
 
+_PERSON = re.compile(rf"\b(?:{'|'.join(PEOPLE)})\b")
+
+
 def names(case: Case) -> Iterator[Fault]:
     """Check that working, marks and feedback speak of the people of the question."""
     for where, item in case.lesson.items():
         here = _people(item)
-        told = " ".join([*item.working, *item.marks, item.feedback, item.answer or ""])
-        strangers = [name for name in PEOPLE if name not in here and re.search(rf"\b{name}\b", told)]
+        told = _named(" ".join([*item.working, *item.marks, item.feedback, item.answer or ""]))
+        strangers = [name for name in told if name not in here]
         if here and strangers:
             yield Fault(f"{where}.feedback", f"{strangers[0]} is not in the question", ", ".join(here))
 
 
 def _people(item: Item) -> list[str]:
-    asked = " ".join([item.ask, *(part.ask for part in item.parts or ())])
-    return [name for name in PEOPLE if re.search(rf"\b{name}\b", asked)]
+    return _named(" ".join([item.ask, *(part.ask for part in item.parts or ())]))
+
+
+def _named(text: str) -> list[str]:
+    found = set(_PERSON.findall(text))
+    return [name for name in PEOPLE if name in found]
 
 
 def variety(case: Case) -> Iterator[Fault]:
@@ -258,6 +265,8 @@ _WARNED = {
     r"|(?:add|pour|mix|pipette) (?:\w+ ){0,4}(?:acid|hydroxide)|mains (?:socket|plug)|radioactive source)\b",
     "relationships": r"\b(?:alcohol|beer|wine|whisky|vodka|lager|vap(?:e|es|ing)|cigarette\w*|payday loan\w*)\b",
 }
+#: All of them at once: nearly every text holds nothing.
+_ANY_WARNED = re.compile("|".join(_WARNED.values()), re.I)
 _DANGEROUS = re.compile(
     r"\b(?:taste (?:it|the)|inhale|smell the (?:gas|fumes)|look (?:straight |directly )?at the sun"
     r"|look (?:straight |directly )?into the (?:beam|laser)|touch the (?:live|bare) wires?"
@@ -277,7 +286,7 @@ def safety(case: Case) -> Iterator[Fault]:
             yield Fault(where, found[0], "nothing of the kind in a lesson")
         if found := _DANGEROUS.search(text):
             yield Fault(where, found[0], "no instruction for dangerous work")
-        for category, pattern in _WARNED.items():
+        for category, pattern in _WARNED.items() if _ANY_WARNED.search(text) else ():
             # A label of any kind that quotes it will do: kinds overlap.
             found = None if category in told else re.search(pattern, text, re.I)
             if found and not any(found[0].lower() in label.lower() for label in labels):

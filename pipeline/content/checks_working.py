@@ -139,7 +139,7 @@ class WorkingSolution:
                     found.append(value)
             except EvaluationError:
                 continue
-        return found
+        return list(dict.fromkeys(found))
 
     def leads_to(self, question: AskedPart) -> bool:
         """Say whether a line shows the values of the answer; true where something was not read."""

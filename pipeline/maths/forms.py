@@ -10,12 +10,13 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sympy import PolynomialError, factor_list, gcd
 from sympy.polys.polyerrors import BasePolynomialError
 
 from pipeline.maths.notation import PrintedStatement
-from pipeline.maths.trees import MathNode
+from pipeline.maths.trees import MathNode, Value
 
 Predicate = Callable[[MathNode], str | None]
 _COUNTS = {
@@ -191,12 +192,17 @@ def factorised(node: MathNode) -> str | None:
         if factor.kind != "sum":
             continue
         try:
-            content, parts = factor_list(factor.value)
+            if not _irreducible(factor.value):
+                return "a factor can be factorised again"
         except (PolynomialError, BasePolynomialError):
             return None
-        if abs(content) != 1 or sum(power for _, power in parts) > 1:
-            return "a factor can be factorised again"
     return None
+
+
+@lru_cache(1_024)
+def _irreducible(factor: Value) -> bool:
+    content, parts = factor_list(factor)
+    return bool(abs(content) == 1) and sum(power for _, power in parts) <= 1
 
 
 def _factors(node: MathNode) -> list[MathNode]:
@@ -285,6 +291,7 @@ TABLE = (
 _SUBJECT = re.compile(r"(?i:make|the subject[^.]*? to|with)\s+\\\((?P<name>[^)]{1,20}?)\\\)")
 
 
+@lru_cache(1_024)
 def rounding(question: str) -> str:
     """Return the rounding that a question asks of its answer ("2 sf", "money", "nearest 10"), "" for none."""
     found = [
@@ -313,13 +320,18 @@ def form_fault(question: str, statement: PrintedStatement) -> str | None:
         )
         return None if is_subject else f"{name} is not alone on the left"
     node = statement.sides[-1].node
-    for phrase in TABLE:
+    for phrase in _forms(question):
         # 'By completing the square find the least height' asks for a number.
         if phrase.form in (factorised, expanded, completed_square, one_fraction) and not node.letters:
             continue
-        if phrase.form and any(phrase.found(question)) and (reason := phrase.form(node)):
+        if phrase.form and (reason := phrase.form(node)):
             return f"{reason} ({phrase.words})"
     return None
+
+
+@lru_cache(1_024)
+def _forms(question: str) -> list[Phrase]:
+    return [phrase for phrase in TABLE if phrase.form and any(phrase.found(question))]
 
 
 def prompt_lines() -> list[str]:

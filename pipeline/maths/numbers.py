@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,7 @@ MAX_BITS, MAX_POWER = 4_096, 64
 #: Irrational numbers that differ by less are one.
 _NOTHING = Decimal("1e-30")
 #: Values of letters at which an expression that is not 0 hardly ever is.
-_PLACES = (7, 11, 13, 17, 19, 23, 29, 31)
+_PLACES = (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049)
 #: Most terms of an expression that is multiplied out.
 MAX_TERMS = 400
 
@@ -75,13 +76,13 @@ def _exact(value: Any) -> Any:
 
     if value.is_Rational:
         return Fraction(int(value.p), int(value.q))
-    if value.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo, -sympy.oo):
+    parts = list(sympy.preorder_traversal(value))
+    if not {sympy.I, sympy.zoo, sympy.nan, sympy.oo, -sympy.oo}.isdisjoint(parts):
         raise UndefinedValue("no real number")
-    for atom in value.atoms(sympy.Rational):
-        if max(int(atom.p).bit_length(), int(atom.q).bit_length()) > MAX_BITS:
+    for part in parts:
+        if part.is_Rational and max(int(part.p).bit_length(), int(part.q).bit_length()) > MAX_BITS:
             raise EvaluationError(f"a number of more than {MAX_BITS:,} bits", code="too_large")
-    for power in value.atoms(sympy.Pow):
-        if not power.exp.is_Rational or abs(power.exp) > MAX_POWER:
+        if part.is_Pow and (not part.exp.is_Rational or abs(part.exp) > MAX_POWER):
             raise EvaluationError(f"a power is a number between -{MAX_POWER} and {MAX_POWER}", code="too_large")
     return value
 
@@ -116,8 +117,9 @@ def is_zero(value: Any) -> bool:
     plain = bounded(symbolic(value))
     letters = sorted(plain.free_symbols, key=str)
     somewhere = plain.xreplace({letter: sympy.Integer(at) for letter, at in zip(letters, _PLACES, strict=False)})
-    if somewhere.is_Rational and somewhere != 0:
-        return False
+    with suppress(RoundingError):
+        if abs(decimal_of(somewhere)) > _NOTHING:
+            return False
     return bool(plain == 0) or bool(sympy.cancel(sympy.together(plain)) == 0) or bool(sympy.simplify(plain) == 0)
 
 

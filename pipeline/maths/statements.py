@@ -86,8 +86,10 @@ def equal(left: Value, right: Value) -> bool:
         return False
     if isinstance(left, ImmutableMatrix) and left.shape != right.shape:
         return False
+    if left == right:
+        return True
     if not isinstance(left, ImmutableMatrix) and left.is_Rational and right.is_Rational:
-        return bool(left == right)
+        return False
     return size(left - right) <= _NOTHING * max(size(left), size(right), 1e-12)
 
 
@@ -371,6 +373,9 @@ def _cent(left: PrintedSide, right: PrintedSide) -> Value | None:
 
 @functools.lru_cache(512)
 def _solved(gap: Value, letter: str) -> list[Value]:
+    slope = gap.diff(Symbol(letter))
+    if slope != 0 and Symbol(letter) not in slope.free_symbols:
+        return [-gap.subs(Symbol(letter), 0) / slope]
     try:
         return [value for value in solve(gap, Symbol(letter)) if value.is_real is not False][-1:]
     except NotImplementedError:

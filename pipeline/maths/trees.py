@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from sympy import (
@@ -59,6 +59,13 @@ class MathNode:
         """Return its exact value, letters as symbols, per cent as hundredths."""
         return evaluate(self, {})
 
+    @cached_property
+    def plain_value(self) -> Value:
+        """Return the same as `value`, but a Fraction where it is rational, for SymPy's numbers are slow."""
+        if self.kind == "letter":
+            return Symbol(self.text)
+        return _combined(self, [part.plain_value for part in self.parts], Fraction(1, 100))
+
     def walk(self) -> Iterator[MathNode]:
         """Yield this part and all inside it, outermost first."""
         yield self
@@ -91,20 +98,16 @@ def evaluate(node: MathNode, at: Mapping[str, Value]) -> Value:
 
 
 def _evaluate(node: MathNode, at: Mapping[str, Value]) -> Value:
-    """Return a value: a Fraction where it is rational, for SymPy's numbers are slow."""
+    if "%" not in at and node.letters.isdisjoint(at):
+        return node.plain_value
     if node.kind == "letter":
-        return at[node.text] if node.text in at else Symbol(node.text)
-    if node.kind == "number":
-        return _read(node.text)
-    parts = [_evaluate(part, at) for part in node.parts]
-    if node.kind == "percent":
-        return _scalar(parts[0]) * at.get("%", Fraction(1, 100))
-    return _KINDS[node.kind](node.text, parts)
+        return at[node.text]
+    return _combined(node, [_evaluate(part, at) for part in node.parts], at.get("%", Fraction(1, 100)))
 
 
-@lru_cache(4_096)
-def _read(digits: str) -> Fraction:
-    return Fraction(digits)
+def _combined(node: MathNode, parts: list[Value], cent: Value) -> Value:
+    """Return the value of a node, no letter, whose parts have these values."""
+    return _scalar(parts[0]) * cent if node.kind == "percent" else _KINDS[node.kind](node.text, parts)
 
 
 def _exact(value: Value) -> Value:
@@ -195,6 +198,7 @@ def _magnitude(value: Value) -> Value:
 
 
 _KINDS: dict[str, Callable[[str, list[Value]], Value]] = {
+    "number": lambda text, parts: Fraction(text),
     "pi": lambda text, parts: pi,
     "minus": lambda text, parts: -parts[0],
     "sum": lambda text, parts: _sum(parts),
