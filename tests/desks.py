@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +49,8 @@ class Served:
     port: int
     #: The token of its link, until it is used.
     token: str
+    #: Stops the server and waits for it.
+    stop: Callable[[], None]
     cookies: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -123,15 +125,19 @@ def serving(store_url: str, **address: Any) -> Iterator[Served]:
     server = Server(desk, guarded(desk, ServerAddress(port=port, **address), keys))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
+
+    def stop() -> None:
+        server.stop()
+        thread.join(PATIENCE)
+        assert not thread.is_alive(), "the server did not stop"
+
     try:
         for _ in range(int(PATIENCE / 0.02)):
             if server.started:
                 break
             threading.Event().wait(0.02)
         assert server.started
-        yield Served(desk, port, keys.link)
+        yield Served(desk, port, keys.link, stop)
     finally:
-        server.stop()
-        thread.join(PATIENCE)
+        stop()
         listener.close()
-        assert not thread.is_alive(), "the server did not stop"
