@@ -16,11 +16,13 @@ from pipeline.app.cost_estimate import (
     expectations,
     of_start,
     priced,
+    remaining,
     to_pay,
     total_usd,
 )
 from pipeline.app.course import work_of
 from pipeline.app.course_identity import changed_settings, identity_of, pinned, scheme_of, todays_prompts
+from pipeline.app.course_work import CourseWork
 from pipeline.app.executors import check_executor
 from pipeline.app.start import author_kind, model_name, settings_now
 from pipeline.app.stores import open_store
@@ -39,6 +41,8 @@ from pipeline.store.reader import load
 if TYPE_CHECKING:
     from pipeline.lessons.schemas import Entry
     from pipeline.llm.base import Request
+    from pipeline.records.run import RunState
+    from pipeline.store.base import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +151,19 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
         course.title, model, author_kind(model), lessons, ceiling, rows, calls.requests, others,
         to_pay(pieces, rows), state.run_id if state else "", asks, scheme, of_start(pieces, rows),
     )  # fmt: skip
+
+
+def expected_of(store: Store, state: RunState) -> Decimal | None:
+    """Return what all of a run's course usually costs (USD); None: it is of no course, or its model has no price.
+
+    Raises:
+        CheckpointCorrupt: The course that it is pinned to cannot be read.
+    """
+    how, identity = state.execution, state.identity
+    if state.pipeline != "lessons" or identity.get("author") == OFFLINE or "catalogue" not in state.pins:
+        return None
+    course, prompts = pinned(store, state, {})
+    prices = PriceBook(Path(how["prices"]) if how.get("prices") else None)
+    work = CourseWork(int(identity.get("lessons") or 1), None, how.get("until"), how.get("sample"))
+    scheme = scheme_of(store, state)
+    return remaining(course, prompts, identity, prices, work, scheme, batch=bool(how.get("batch")))[0]

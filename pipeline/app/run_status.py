@@ -165,12 +165,12 @@ def status_of(place: Store, text: str, store: str | None) -> RunStatus:
                                 hint=f"`./pipeline.sh log {name}` prints what can still be read.")  # fmt: skip
     state = state_of(place, head, tasks=False)
     # While a process works on it, what has no end is being done.
-    found = [] if row.owned or row.status == COMPLETED else _interruptions(place, state)
+    found = [] if row.owned or row.status == COMPLETED else interruptions(place, state)
     steps = steps_of(place, state, {each.path for each in found}, owned=row.owned)
     return RunStatus(row, state, steps, found, resume_command(row, store) if row.resumable else None)
 
 
-def _interruptions(store: Store, state: RunState) -> list[Interruption]:
+def interruptions(store: Store, state: RunState) -> list[Interruption]:
     """Return the work that acts outside, has no end, and is not repeated by itself."""
     graph = pinned_graph(store, state)
     nodes = graph.nodes if graph is not None else {}

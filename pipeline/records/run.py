@@ -301,12 +301,18 @@ def bare(path: str) -> str:
 def in_order(things: Iterable[T], name: Callable[[T], str]) -> list[T]:
     """Return things by their names `STEP/ITEM`: maps as they first come, items of one by number, 2 before 10."""
     maps: dict[str, int] = {}
-    keyed: list[tuple[tuple[int, list[tuple[int, str]]], T]] = []
-    for thing in things:
-        place, _, last = name(thing).rpartition("/")
-        pieces = [(int(digits or 0), word) for word, digits in _PIECES.findall(last)]
-        keyed.append(((maps.setdefault(place, len(maps)), pieces), thing))
+    keyed = [(order_key(name(thing), maps), thing) for thing in things]
     return [thing for _, thing in sorted(keyed, key=lambda pair: pair[0])]
+
+
+def order_key(name: str, maps: dict[str, int]) -> tuple[int | str, ...]:
+    """Return what puts a name in that order: numbers and words in turn; `maps` numbers the maps that have come."""
+    place, _, last = name.rpartition("/")
+    number = maps.setdefault(place, len(maps))
+    if len(last) <= 18 and last.isascii() and last.isdigit():
+        return number, int(last), ""
+    pieces = ((int(digits or 0), word) for word, digits in _PIECES.findall(last))
+    return number, *(part for piece in pieces for part in piece)
 
 
 def full(name: str) -> str:

@@ -103,6 +103,11 @@ class TaskTable(MutableMapping[str, TaskRun]):
         listed = sum(type(row) is bytes or self._run(row).status == COMPLETED for row in self._rows.values())
         return listed + self.unlisted
 
+    def incomplete(self) -> dict[str, TaskRun]:
+        """Return the tasks that ended otherwise."""
+        rows = ((key, row) for key, row in self._rows.items() if isinstance(row, TaskRun))
+        return {key: row for key, row in rows if row.status != COMPLETED}
+
     def complete(
         self,
         task: str,

@@ -13,6 +13,7 @@ from pipeline.records.run import RunState
 from pipeline.records.statuses import IN_PROGRESS
 from pipeline.store.base import Head, Store
 from pipeline.store.view import records_in
+from pipeline.ui.trail import Trail
 
 #: A run is looked at again after so many seconds: many viewers cost no more than one.
 FRESH_SECONDS = 0.3
@@ -27,6 +28,8 @@ class RunNow:
     head: Head
     #: Nothing changes it later.
     state: RunState
+    #: How it went; gathered with the state.
+    trail: Trail
 
     @property
     def owned(self) -> bool:
@@ -53,6 +56,7 @@ class _Watch:
         self._clock = clock
         self._lock = threading.Lock()
         self._builder = Builder(run)
+        self._trail = Trail()
         self._looked = 0.0
         self._now: RunNow | None = None
 
@@ -69,15 +73,16 @@ class _Watch:
         if self._is_simple(head):
             if int(head.document.get("seq") or 0) < self._builder.state.seq and not head.owned:
                 # Mended, or another run of that name.
-                self._builder = Builder(self._run)
+                self._builder, self._trail = Builder(self._run), Trail()
             seen = self._builder.state.seq
             for record in records_in(self._store.read(self._run, after=seen), after=seen):
                 self._builder.apply(record)
+                self._trail.apply(record, self._builder.state)
             if self._is_simple(head):
                 if self._now is not None and self._builder.state.seq == seen:
-                    return RunNow(head, self._now.state)
-                return RunNow(head, self._builder.freeze())
-        return RunNow(head, state_of(self._store, head))
+                    return RunNow(head, self._now.state, self._now.trail)
+                return RunNow(head, self._builder.freeze(), self._trail.freeze())
+        return RunNow(head, state_of(self._store, head), Trail.of(self._store, self._run))
 
     def _is_simple(self, head: Head) -> bool:
         """Return whether its own records in a row say it all: none is missing, and no part of it is elsewhere."""

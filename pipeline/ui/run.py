@@ -1,0 +1,408 @@
+"""A run: how it stands, what helps it on, its pipeline, items, money, newest events, costs and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from pipeline.app.cost_report import read as read_costs
+from pipeline.app.gates import open_gates
+from pipeline.app.plan import expected_of
+from pipeline.app.run_list import RunRow, row_of, way_on
+from pipeline.app.run_log import details, kind_of, line_of, records_after
+from pipeline.app.run_status import StepView, interruptions, steps_of
+from pipeline.app.words import one_line, pairs, short_hash
+from pipeline.clock import iso, parse_iso
+from pipeline.cost.report import NOWHERE, TOKEN_KIND, at_least, of_sums, report
+from pipeline.errors import PipelineError
+from pipeline.records.documents import spend_rows
+from pipeline.records.kinds import CallEnded, CallStarted
+from pipeline.records.redaction import printable, without_secrets
+from pipeline.records.run import RunState, bare, item_name
+from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS, PENDING
+from pipeline.settings import parse_usd
+from pipeline.travel.values import Reader
+from pipeline.ui import processes
+from pipeline.ui.desk import Desk
+from pipeline.ui.item_map import BATCH, FEW, REUSED, RUNNING, Items, items_of, map_of, page, visits
+from pipeline.ui.money_chart import Money, chart, figures, money_of
+from pipeline.ui.pages import Data, FormFields, PageRoute, RawRoute, StreamRoute, WriteRoute, place
+from pipeline.ui.shape import shape_of_run
+from pipeline.ui.shapes import run_word
+from pipeline.ui.stream import live
+from pipeline.ui.trail import Work
+from pipeline.ui.watch import RunNow
+
+Query = Mapping[str, str]
+#: What costs are shown by, and lines of them at most: the dearest.
+COSTS_BY = ("step", "item", "model", "call_kind", TOKEN_KIND)
+_MOST_LINES = 100
+#: How a state of items is coloured in a bar.
+_BARS = {COMPLETED: "done", REUSED: "done", RUNNING: "run", BATCH: "run", FAILED: "fail"}
+#: Settings that the head of the page says already.
+_SAID = frozenset({"subject", "level"})
+
+
+# --- how it stands ----------------------------------------------------------------------------------
+
+
+def title_of(state: RunState) -> str:
+    """Return what a run makes, as people say it: "Mathematics, National 5"."""
+    names = [str(state.params[name]).replace("_", " ") for name in ("subject", "level") if state.params.get(name)]
+    if state.pipeline in ("", "lessons") and names:
+        return ", ".join(name if name[:1].isupper() else name.title() for name in names)
+    given = one_line(", ".join(f"{name} {short_hash(value)}" for name, value in state.params.items()), 100)
+    return f"{state.pipeline}: {given}" if given else state.pipeline or state.run_id
+
+
+def word_of(now: RunNow) -> str:
+    """Return how a run stands, as pages say it."""
+    return run_word(row_of(now.head).status, now.state.detail, gone=now.gone)
+
+
+def active_seconds(desk: Desk, now: RunNow) -> float:
+    """Return how long owners have worked on a run up to now, in seconds."""
+    return now.trail.active(iso(desk.clock.now()) if now.owned else now.trail.last)
+
+
+def _items(now: RunNow, query: Query) -> Items | None:
+    """Return the items of the visit that is asked for, or of the last that has any."""
+    paths = visits(now.state)
+    wanted = query.get("step", "")
+    path = next((path for path in paths if bare(path) == wanted), paths[-1] if paths else None)
+    if path is None:
+        return None
+    key, views = (path, now.owned), now.trail.views
+    if key not in views:
+        views[key] = items_of(now, now.trail, path)
+    found: Items = views[key]
+    return found
+
+
+def _to_go(items: Items) -> int:
+    return sum(word in (PENDING, RUNNING) for word in items.words)
+
+
+def _pace(now: RunNow, items: Items | None) -> float | None:
+    """Return the active seconds that what is left takes at this rate; None: nothing tells."""
+    ends = [parse_iso(at).timestamp() for path, at in now.trail.ends if items is not None and path == items.path]
+    to_go = _to_go(items) if items else 0
+    if not now.owned or not to_go or len(ends) < 3 or ends[-1] <= ends[0]:
+        return None
+    return (ends[-1] - ends[0]) / (len(ends) - 1) * to_go
+
+
+def status_part(desk: Desk, run: str, query: Query) -> Data:
+    """Return the head: what it is, how it stands, how far it came."""
+    now = desk.watched(run)
+    state, items = now.state, _items(now, {})
+    counts = dict(items.counts) if items else {}
+    done = counts.get(COMPLETED, 0) + counts.get(REUSED, 0)
+    total = len(items.words) if items else 0
+    word, title = word_of(now), title_of(state)
+    left = _pace(now, items)
+    return {
+        "word": word, "title": title, "done": done, "total": total, "step": bare(items.path) if items else "",
+        "heading": f"{word[:1].upper()}{word[1:]}{f' {done:,}/{total:,}' if total else ''}: {title}",
+        "by": str(state.identity.get("model") or ""), "started_at": state.started_at, "updated_at": state.updated_at,
+        "active_seconds": round(active_seconds(desk, now)), "resumes": state.resumes,
+        "left_seconds": None if left is None else round(left), "parent": dict(state.parent or {}),
+        "owned": now.owned, "calls_out": len(state.open_calls) if now.owned else 0,
+        "course": state.pipeline == "lessons", "holes": [dict(gap) for gap in state.gaps],
+    }  # fmt: skip
+
+
+# --- what is to be done -----------------------------------------------------------------------------
+
+
+def what_part(desk: Desk, run: str, query: Query) -> Data:
+    """Return the message: what happened, what is saved, the one button that helps and its command; {} for nothing."""
+    now = desk.watched(run)
+    row, state = row_of(now.head), now.state
+    if now.owned or (row.status == COMPLETED and not _left_out(state)):
+        return _asks(state) if state.questions else {}
+    found = {
+        "text": _happened(now, row), "saved": _saved(now), "cost": _open_cost(state), "button": "", "room": "",
+        "command": "", "questions": len(state.questions), "unknown": [],
+    }  # fmt: skip
+    if row.status == COMPLETED:
+        return found | {"button": "retry", "command": way_on(row, desk.store_url, " --retry-failed")}
+    if not row.resumable:
+        return found
+    unknown = [each.name for each in interruptions(desk.store(), state)]
+    command = way_on(row, desk.store_url, " --retry-unknown" if unknown else "")
+    found |= {"command": command, "unknown": unknown, "button": "resume"}
+    if unknown:
+        found |= {"button": "", "done": f"./pipeline.sh mark-done {run} {unknown[0]}{desk.store_words()}"}
+    elif state.questions:
+        found["button"] = "answer"
+    elif state.detail == "paused_budget":
+        room = command.partition(" --max-cost-usd ")[2].partition(" ")[0]
+        found |= {"button": "raise", "room": room}
+    return found
+
+
+def _asks(state: RunState) -> Data:
+    gates = open_gates(state)
+    return {
+        "text": f"{gates[0].gate} asks: {one_line(gates[0].text, 300)}", "saved": "", "cost": "", "button": "answer",
+        "command": "", "room": "", "questions": len(gates), "unknown": [],
+    }  # fmt: skip
+
+
+def _left_out(state: RunState) -> int:
+    """Return how many lessons a completed course is without because they failed."""
+    step = state.steps.get("lessons#1") if state.pipeline == "lessons" else None
+    return int(step.outputs.get("failed") or 0) if step is not None else 0
+
+
+def _happened(now: RunNow, row: RunRow) -> str:
+    state = now.state
+    if row.status == COMPLETED:
+        return f"{_left_out(state)} of the lessons failed and are left out."
+    if row.error and not row.status_detail and row.status not in (FAILED, IN_PROGRESS, PENDING):
+        return row.error
+    if now.gone:
+        return "The process that worked on it is gone: it ended without a word, killed or by a loss of power."
+    if state.questions:
+        return str(_asks(state)["text"])
+    said = one_line((state.error or {}).get("message", ""), 500)
+    hint = one_line((state.error or {}).get("hint", ""), 300)
+    return f"{said} {hint}".strip() or f"It is {word_of(now)}."
+
+
+def _saved(now: RunNow) -> str:
+    items = _items(now, {})
+    done = sum(word in (COMPLETED, REUSED) for word in items.words) if items else 0
+    made = f", {done:,} of {len(items.words):,} items of {bare(items.path)} among it" if items else ""
+    return f"Saved: everything up to record {now.state.seq:,}{made}. A resume repeats none of it."
+
+
+def _open_cost(state: RunState) -> str:
+    """Return what asking again may cost twice."""
+    calls = len(state.open_calls)
+    if not calls:
+        return ""
+    worst = sum((call.worst or Decimal(0) for call in state.open_calls.values()), Decimal(0))
+    they = "call has no recorded answer; it" if calls == 1 else "calls have no recorded answer; they"
+    return f"{calls:,} {they} may have cost up to ${worst:,.2f} and will be asked again."
+
+
+# --- parts ------------------------------------------------------------------------------------------
+
+
+def _steps(desk: Desk, now: RunNow) -> list[StepView]:
+    unknown: set[str] = set()
+    if not now.owned and row_of(now.head).resumable:
+        unknown = {each.path for each in interruptions(desk.store(), now.state) if not each.task}
+    return steps_of(desk.store(), now.state, unknown, owned=now.owned)
+
+
+def chain_part(desk: Desk, run: str, query: Query) -> Data:
+    """Return the pipeline, drawn."""
+    now = desk.watched(run)
+    return shape_of_run(desk.store(), now, _steps(desk, now))
+
+
+def items_part(desk: Desk, run: str, query: Query) -> Data:
+    """Return the counts of items, the map of many, and a page of them."""
+    now = desk.watched(run)
+    items = _items(now, query)
+    if items is None:
+        return {"total": 0}
+    state, word, start = query.get("state", ""), query.get("state", ""), query.get("from", "")
+    places, following = page(items, word, int(start) if start.isdigit() else 1)
+    return {
+        "step": bare(items.path), "steps": [bare(path) for path in visits(now.state)], "total": len(items.words),
+        "counts": [list(pair) for pair in items.counts], "state": state, "from": places[0] + 1 if places else 0,
+        "next": following, "bar": [[_BARS.get(word, "rest"), number] for word, number in items.counts],
+        "said": ", ".join(f"{number:,} {word}" for word, number in items.counts),
+        "map": map_of(items) if len(items.words) > FEW else None,
+        "rows": [_row(desk, now, items, place) for place in places],
+    }  # fmt: skip
+
+
+def _row(desk: Desk, now: RunNow, items: Items, place: int) -> Data:
+    name = items.names[place]
+    work, task = now.trail.items.get((items.path, name)), now.state.tasks.get(items.path, {}).get(name)
+    attempt = task.attempt if task else now.state.attempts.get((items.path, name), 1)
+    error = task.error if task is not None and task.status == FAILED else None
+    return {
+        "number": place + 1, "name": item_name(items.path, name), "word": items.words[place], "attempt": attempt,
+        "label": _labels(desk, now.state.run_id, _scheme_blob(now.state)).get(name, "") if items.path == _LESSONS
+        else "",
+        "calls": work.calls if work else 0, "usd": float(work.usd) if work else None, "seconds": _seconds(work),
+        "error": one_line((error or {}).get("message", ""), 200), "begun": task is not None or work is not None,
+    }  # fmt: skip
+
+
+_LESSONS = "lessons#1"
+
+
+def _scheme_blob(state: RunState) -> str:
+    sow = state.steps.get("sow#1")
+    return sow.artifacts.get("scheme", "") if sow is not None else ""
+
+
+@lru_cache(maxsize=64)
+def _labels(desk: Desk, run: str, blob: str) -> Mapping[str, str]:
+    """Return the titles of a course's lessons by their tasks, from its scheme of work."""
+    with suppress(PipelineError, ValueError, KeyError, TypeError):
+        entries = Reader(desk.store(), run).blob(blob)["entries"] if blob else ()
+        return {f"lessons/{entry['order']}": one_line(entry["label"], 100) for entry in entries}
+    return {}
+
+
+def _seconds(work: Work | None) -> float | None:
+    if work is None or not work.ended:
+        return None
+    return max((parse_iso(work.ended) - parse_iso(work.began)).total_seconds(), 0.0)
+
+
+def money_now(desk: Desk, now: RunNow) -> Money:
+    """Return what is known of a run's money, with what it was expected to cost and what it comes to at this rate."""
+    state, items = now.state, _items(now, {})
+    left = _pace(now, items)
+    at_rate = None
+    if items is not None and left is not None and state.total.usd:
+        step = bare(items.path)
+        spent = sum((spend.usd + spend.low for key, spend in state.spend.items() if key.step == step), Decimal(0))
+        made = sum(word in (COMPLETED, FAILED) for word in items.words)
+        more = spent / made * _to_go(items) if made else Decimal(0)
+        at_rate = (state.total.usd + state.total.low + more, active_seconds(desk, now) + left)
+    return money_of(state, _expected(desk, state.run_id, _scheme_blob(state)), at_rate)
+
+
+@lru_cache(maxsize=64)
+def _expected(desk: Desk, run: str, scheme: str) -> Decimal | None:
+    """Return what a run was expected to cost; once it has a scheme of work, by that."""
+    try:
+        return expected_of(desk.store(), desk.state(run))
+    except (PipelineError, LookupError, TypeError, ValueError):
+        # A course of another version, or one that is damaged: the page goes without.
+        return None
+
+
+def money_part(desk: Desk, run: str, query: Query) -> Data:
+    """Return the money: figures, and the chart whose legend they are."""
+    now = desk.watched(run)
+    money, active = money_now(desk, now), active_seconds(desk, now)
+    return {"figures": figures(money), "chart": chart(money, now.trail, now.state, active)}
+
+
+def log_part(desk: Desk, run: str, query: Query) -> Data:
+    """Return the newest events, the last one first."""
+    return {"rows": [_event(record) for record in reversed(desk.watched(run).trail.events)]}
+
+
+def _event(record: Any) -> Data:
+    fact = record.fact
+    call = record.seq if isinstance(fact, CallStarted) else fact.call if isinstance(fact, CallEnded) else 0
+    kind = kind_of(fact)
+    return {"seq": record.seq, "at": record.at, "kind": kind.replace("_", " "), "call": call,
+            "text": without_secrets(details(fact)), "bad": kind in ("step_failed", "task_failed", "gap")}  # fmt: skip
+
+
+def costs_of(desk: Desk, now: RunNow, by: str) -> Data:
+    """Return the costs by step, item, model or kind; single items are read from the records."""
+    by = by if by in COSTS_BY else "step"
+    if by == "item":
+        postings = read_costs(desk.store(), now.head).postings
+    else:
+        postings = list(of_sums(spend_rows(now.state, str), NOWHERE))
+    made = report(postings, by)
+    lines = made.lines
+    if len(lines) > _MOST_LINES:
+        lines = sorted(lines, key=at_least, reverse=True)[:_MOST_LINES]
+    return {
+        "by": by, "of": list(COSTS_BY), "lines": [line.to_json() for line in lines], "total": made.total.to_json(),
+        "left_out": len(made.lines) - len(lines),
+    }  # fmt: skip
+
+
+def _settings(state: RunState) -> list[list[str]]:
+    rows = {**state.params, **state.identity, **state.execution}
+    return [[name.replace("_", " "), without_secrets(short_hash(value))] for name, value in rows.items()
+            if value not in (None, "", False) and name not in _SAID]  # fmt: skip
+
+
+PARTS = {
+    "status": ("_run_status.html", status_part),
+    "what": ("_run_what.html", what_part),
+    "chain": ("_run_chain.html", chain_part),
+    "money": ("_run_money.html", money_part),
+    "items": ("_run_items.html", items_part),
+    "log": ("_run_log.html", log_part),
+}
+
+
+def run_page(desk: Desk, request: Request) -> Data:
+    """Return all of a run's page."""
+    run, query = request.path_params["run"], request.query_params
+    now = desk.watched(run)
+    state = now.state
+    return {
+        "run": run, **{name: part(desk, run, query) for name, (_, part) in PARTS.items()},
+        "costs": costs_of(desk, now, query.get("costs", "step")), "settings": _settings(state),
+        "pins": [[name, blob[:12]] for name, blob in state.pins.items()],
+        "made": pairs({"version": state.product}) if state.product else "", "seq": state.seq,
+        "live": None if now.ended else live(f"runs/{run}/events", state.seq, **query),
+    }  # fmt: skip
+
+
+# --- what the buttons do ----------------------------------------------------------------------------
+
+
+def resume(desk: Desk, request: Request, form: FormFields) -> str:
+    """Resume a run in a process of its own; with `retry`, also its failed items."""
+    run = request.path_params["run"]
+    processes.resume(desk.store(), desk.store_url, run, ["--retry-failed"] if form.get("retry") else [])
+    return place(f"runs/{run}")
+
+
+def raise_ceiling(desk: Desk, request: Request, form: FormFields) -> str:
+    """Resume a run under a higher ceiling.
+
+    Raises:
+        ConfigError: It is no amount.
+    """
+    run, usd = request.path_params["run"], parse_usd(form.get("usd", ""))
+    more = ["--max-cost-usd", "none" if usd is None else f"{usd:f}"]
+    processes.resume(desk.store(), desk.store_url, run, more)
+    return place(f"runs/{run}")
+
+
+def stop(desk: Desk, request: Request, form: FormFields) -> str:
+    """Stop a run as Ctrl-C does."""
+    run = request.path_params["run"]
+    processes.stop(desk.store(), run)
+    return place(f"runs/{run}")
+
+
+def log_file(desk: Desk, request: Request) -> Response:
+    """Return all of a run's records as `log` prints them."""
+    run = request.path_params["run"]
+    desk.head(run)
+
+    def lines() -> Iterator[str]:
+        for record in records_after(desk.store(), run, 0):
+            yield printable(line_of(record)) + "\n"
+
+    headers = {"content-disposition": f'attachment; filename="{run}.log"'}
+    return StreamingResponse(lines(), media_type="text/plain; charset=utf-8", headers=headers)
+
+
+PAGES = (PageRoute("runs/{run}", run_page, "run.html", "run"),)
+WRITES = (
+    WriteRoute("runs/{run}/resume", resume, "run"),
+    WriteRoute("runs/{run}/raise", raise_ceiling, "run"),
+    WriteRoute("runs/{run}/stop", stop, "run"),
+)
+RAWS = (RawRoute("runs/{run}/log", log_file, "log"),)
+STREAMS = (StreamRoute("runs/{run}/events", PARTS),)

@@ -1,0 +1,149 @@
+"""What a run's page tells of the way a run went, gathered while its records are folded: newest events, money, items."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections import defaultdict, deque
+from collections.abc import Collection
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from pipeline.clock import parse_iso
+from pipeline.records.charge import bound
+from pipeline.records.codec import Record
+from pipeline.records.fold import Builder
+from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled, Gap, RunResumed, TaskCompleted, TaskFailed
+from pipeline.records.run import RunState, order_key
+from pipeline.store.base import Store
+from pipeline.store.reader import all_records
+
+#: Events that are shown; points of the money line (thinned to half beyond); ends of items that a rate is taken from.
+MOST_EVENTS, MOST_POINTS, MOST_ENDS = 50, 150, 40
+_ZERO = Decimal(0)
+
+
+class Work(NamedTuple):
+    """What the calls of one item come to."""
+
+    #: When the first call was sent, and when the item, or else its last call, ended (ISO 8601; "": not yet).
+    began: str
+    ended: str = ""
+    calls: int = 0
+    #: USD of its calls that are known, at least.
+    usd: Decimal = _ZERO
+
+
+class Order:
+    """The items of one visit in their order, kept so that a million of them are not sorted at each look."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._maps: dict[str, int] = {}
+        self._rows: dict[str, Any] = {}
+        self._names: list[str] = []
+
+    def names(self, found: Collection[str]) -> list[str]:
+        """Return the names in their order; they are those of the last look, and others since."""
+        with self._lock:
+            new = [name for name in found if name not in self._rows]
+            if len(found) != len(self._rows) + len(new):
+                self._rows, new = {}, list(found)
+            if new:
+                self._rows.update((name, order_key(name, self._maps)) for name in new)
+                # Nearly sorted as a rule, so this is quick.
+                self._names = sorted(
+                    [*self._names, *new] if len(new) < len(self._rows) else new, key=self._rows.__getitem__
+                )
+            return self._names
+
+
+class Trail:
+    """One thread applies records; `freeze` gives readers theirs."""
+
+    def __init__(self) -> None:
+        #: The newest records, oldest first.
+        self.events: deque[Record] = deque(maxlen=MOST_EVENTS)
+        #: (active seconds, USD spent at least) wherever it changed.
+        self.points: list[tuple[float, Decimal]] = []
+        #: Active seconds at which a new owner went on, and when (ISO 8601).
+        self.pauses: list[tuple[float, str]] = []
+        #: Open calls: seq → active seconds at which each was sent.
+        self.sent: dict[int, float] = {}
+        #: Calls and their ends by (path, task); values are replaced, never changed.
+        self.items: dict[tuple[str, str | None], Work] = {}
+        #: (path, when) of the last items that ended under this owner.
+        self.ends: deque[tuple[str, str]] = deque(maxlen=MOST_ENDS)
+        #: The order of items by visit, shared by all copies; and what readers of one copy work out once.
+        self.orders: defaultdict[str, Order] = defaultdict(Order)
+        self.views: dict[Any, Any] = {}
+        #: When the last record was written, and when the owner began that wrote it, with the seconds active by then.
+        self.last = ""
+        self._since, self._before = "", 0.0
+        self._calls: dict[int, tuple[str, str | None]] = {}
+
+    @classmethod
+    def of(cls, store: Store, run: str) -> Trail:
+        """Return the trail of a run whose records are not in a row: all are read."""
+        made, builder = cls(), Builder(run)
+        for record in all_records(store, run):
+            builder.apply(record)
+            made.apply(record, builder.state)
+        return made
+
+    def active(self, at: str) -> float:
+        """Return the seconds that owners had worked at a moment of the last one: what lies between two is left out."""
+        if not self._since:
+            return 0.0
+        return self._before + max((parse_iso(at) - parse_iso(self._since)).total_seconds(), 0.0)
+
+    def apply(self, record: Record, state: RunState) -> None:
+        """Take in a record that `state` was just folded with."""
+        self.events.append(record)
+        fact = record.fact
+        if isinstance(fact, RunResumed) or not self._since:
+            if self._since:
+                self._before = self.active(self.last)
+                self.pauses.append((self._before, record.at))
+            self._since = record.at
+            self.ends.clear()
+        self.last = record.at
+        if isinstance(fact, TaskCompleted | TaskFailed):
+            self.ends.append((fact.path, record.at))
+            if (known := self.items.get((fact.path, fact.task))) is not None:
+                self.items[fact.path, fact.task] = known._replace(ended=record.at)
+        elif isinstance(fact, CallStarted):
+            self._begin(record, fact)
+        elif isinstance(fact, CallEnded | ChargeSettled | Gap):
+            if isinstance(fact, CallEnded):
+                self._end(record, fact)
+            self._pay(record.at, state.total.usd + state.total.low)
+
+    def freeze(self) -> Trail:
+        """Return a copy that later records do not change; only what is known of single items may grow."""
+        made = copy.copy(self)
+        made.events, made.ends, made.views = self.events.copy(), self.ends.copy(), {}
+        made.points, made.pauses, made.sent = [*self.points], [*self.pauses], {**self.sent}
+        return made
+
+    def _pay(self, at: str, spent: Decimal) -> None:
+        if self.points and self.points[-1][1] == spent:
+            return
+        self.points.append((self.active(at), spent))
+        if len(self.points) > 2 * MOST_POINTS:
+            self.points[1:-1] = self.points[2:-1:2]
+
+    def _begin(self, record: Record, fact: CallStarted) -> None:
+        place = (fact.path, fact.task)
+        known = self.items.get(place) or Work(record.at)
+        self.items[place] = known._replace(calls=known.calls + 1, ended="")
+        self.sent[record.seq] = self.active(record.at)
+        self._calls[record.seq] = place
+
+    def _end(self, record: Record, fact: CallEnded) -> None:
+        self.sent.pop(fact.call, None)
+        place = self._calls.pop(fact.call, None)
+        if place is not None:
+            known = self.items[place]
+            usd = bound(fact.charge.get("low")) or _ZERO
+            self.items[place] = known._replace(usd=known.usd + usd, ended=record.at)

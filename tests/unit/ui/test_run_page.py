@@ -1,0 +1,126 @@
+"""The page of a run: what it says of real runs, what its buttons help with, and its figures."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from pipeline.records.charge import Charge
+from pipeline.records.kinds import CallEnded, CallStarted, RunEnded, RunResumed, TaskFailed
+from pipeline.records.values import encode_value
+from tests.desks import Served
+from tests.runs import BEGIN, Script
+from tests.sample_runs import LESSON, SCHEME, completed_run, dead_run, failed_run, original_run
+
+DIME = Charge("exact", Decimal("0.10"), Decimal("0.10"), tokens={"input": 1000, "output": 5000})
+
+
+def course(root: Path, lessons: int = 18, made: int = 11) -> Script:
+    """A course whose first lessons are made, each in a minute for ten cents."""
+    script = Script(root, at=BEGIN + timedelta(days=5), subject="mathematics", level="national_5")
+    script.begin("seed").complete("seed", {"course_id": "c", "outcomes_created": 40})
+    entries = [{**SCHEME["entries"][0], "order": n, "label": f"Lesson {n} <b>"} for n in range(1, lessons + 1)]  # type: ignore[index]
+    script.begin("sow").call("sow", None, LESSON)
+    script.complete(
+        "sow", {"sow_document_id": "a" * 64, "lesson_count": lessons}, scheme={**SCHEME, "entries": entries}
+    )
+    script.begin("lessons")
+    for number in range(1, made + 1):
+        seq = send(script, number)
+        script.add(CallEnded(seq, encode_value({"text": "x", "stop_reason": "end_turn"}), DIME.to_json(),
+                             stop_reason="end_turn"), after=50)  # fmt: skip
+        script.task("lessons", f"lessons/{number}", {"title": f"Lesson {number}"})
+    return script
+
+
+def send(script: Script, number: int, worst: str = "0.47") -> int:
+    """Begin the call of a lesson; its seq."""
+    blob = script.blob({"n": number})
+    fact = CallStarted("lessons#1", f"{number:064x}", "claude-sonnet-5-5", blob, task=f"lessons/{number}",
+                       label="lesson", worst=worst)  # fmt: skip
+    return script.add(fact, after=10)
+
+
+def test_a_run_whose_process_died_is_never_called_running(root: Path, desk: Served) -> None:
+    script = course(root)
+    for number in (12, 13):
+        send(script, number)
+    run = script.leave()
+    data = desk.data(f"runs/{run}")
+    assert data["status"]["word"] == "process is gone"
+    assert data["status"]["heading"] == "Process is gone 11/18: Mathematics, National 5"
+    assert dict(data["items"]["counts"]) == {"completed": 11, "cut off": 2, "pending": 5}
+    assert [node["word"] for node in data["chain"]["nodes"]] == ["completed", "completed", "cut off", "pending"]
+    assert data["what"]["button"] == "resume"
+    assert f"lessons --resume {run}" in data["what"]["command"]
+    assert "2 calls have no recorded answer; they may have cost up to $0.94" in data["what"]["cost"]
+    figures = {row["key"]: row["usd"] for row in data["money"]["figures"]}
+    assert figures == {"spent": 1.15, "possibly": 0.94}
+    text = desk.get(f"runs/{run}").text
+    assert "running" not in text.partition("<main")[2]
+    assert "Lesson 3 &lt;b&gt;" in text
+
+
+def test_items_are_shown_by_state(root: Path, desk: Served) -> None:
+    run = course(root).leave()
+    rows = desk.data(f"runs/{run}?state=pending")["items"]["rows"]
+    assert [row["name"] for row in rows] == [f"lessons/{number}" for number in range(12, 19)]
+    assert [row["begun"] for row in rows] == [False] * 7
+    made = desk.data(f"runs/{run}?state=completed&from=3")["items"]["rows"]
+    assert (made[0]["number"], made[0]["calls"], made[0]["usd"], made[0]["seconds"]) == (3, 1, 0.1, 51.0)
+
+
+def test_the_run_that_stopped_at_its_ceiling_offers_a_higher_one(root: Path, desk: Served) -> None:
+    script = course(root)
+    error = {"type": "BudgetExceeded", "message": "The ceiling of $1.00 is reached.", "hint": "Raise it."}
+    script.add(RunEnded("in_progress", "paused_budget", error, f"./pipeline.sh lessons --resume {script.id} "
+                        "--max-cost-usd 2.00"))  # fmt: skip
+    run = script.leave()
+    data = desk.data(f"runs/{run}")
+    assert data["status"]["word"] == "stopped at the ceiling"
+    assert (data["what"]["button"], data["what"]["room"]) == ("raise", "2.00")
+    assert data["what"]["text"].startswith("The ceiling of $1.00 is reached.")
+    field = desk.get(f"runs/{run}").text.partition('name="usd"')[2]
+    assert 'value="2.00"' in field[:40]
+    refused = desk.post(f"runs/{run}/raise", {"usd": "much"})
+    assert refused.status == 400
+    assert 'value="much"' in refused.text
+
+
+@pytest.mark.parametrize("make", [failed_run, completed_run, dead_run, original_run])
+def test_every_kind_of_run_has_a_page(root: Path, desk: Served, make: object) -> None:
+    run = make(root)  # type: ignore[operator]
+    got = desk.get(f"runs/{run}")
+    assert got.status == 200, got.text
+    assert len(got.body) < 40_000
+    by = ("step", "item", "model", "call_kind", "token_kind")
+    assert all(desk.data(f"runs/{run}?costs={each}")["costs"]["by"] == each for each in by)
+
+
+def test_pauses_are_cut_out_of_the_money_chart(root: Path, desk: Served) -> None:
+    script = course(root)
+    script.add(RunEnded("in_progress", "interrupted", None, ""))
+    script.add(RunResumed({}, {"host": "h", "pid": 1}), after=7200)
+    script.add(TaskFailed("lessons#1", "lessons/12", {"type": "TaskRejected", "message": "two answers differ"}))
+    run = script.leave()
+    data = desk.data(f"runs/{run}")
+    assert data["status"]["active_seconds"] < 900
+    chart = data["money"]["chart"]
+    assert [pause["text"] for pause in chart["pauses"]] == ["resumed 16:41"]
+    assert chart["lines"]["spent"].startswith("M0 100")
+    assert chart["lines"]["spent"].endswith("H1000.0")
+    assert chart["title"].startswith("After 11 active minutes: Spent $1.15")
+
+
+def test_the_whole_log_is_a_file(root: Path, desk: Served) -> None:
+    run = failed_run(root)
+    got = desk.get(f"runs/{run}/log")
+    assert got.headers["content-type"].startswith("text/plain")
+    lines = got.text.splitlines()
+    assert lines[0].split()[0] == "1"
+    assert "run_ended" in lines[-1]
+    shown = desk.data(f"runs/{run}")["log"]["rows"]
+    assert [row["seq"] for row in shown] == list(range(len(lines), 0, -1))
