@@ -109,6 +109,8 @@ class Execution:
     yes: bool = False
     accept_changes: bool = False
     skip_failed: bool = False
+    #: Publish only what a person approved or edited.
+    review: bool = False
     #: Retry lessons that failed, also of a run that was completed without them.
     retry_failed: bool = False
     overwrite: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ from pipeline.app.course_identity import (
 )
 from pipeline.app.course_work import RUN, CourseWork
 from pipeline.app.executors import on_executor
+from pipeline.app.review import LESSONS as _LESSONS
+from pipeline.app.review import to_redo
 from pipeline.app.run_report import RunReport, finish, published_now
 from pipeline.app.start import (
     Confirm,
@@ -59,8 +61,6 @@ if TYPE_CHECKING:
     from pipeline.lessons.course import Course
     from pipeline.lessons.schemas import Entry
 
-#: The one visit of the step that writes lessons.
-_LESSONS = "lessons#1"
 #: Settings that change with others, or that void nothing of what is made.
 _NO_CHANGE = frozenset({"author", "lesson_schema", "bank_folder"})
 _NOTHING_LEFT = "nothing is left to do"
@@ -68,10 +68,9 @@ _NOTHING_LEFT = "nothing is left to do"
 
 @dataclass(frozen=True, slots=True)
 class Redo:
-    """Lessons to make again: (path, task) of each, what to change, and why there may be none."""
+    """Lessons to make again: (path, task) of each with what to change, and why there may be none."""
 
-    tasks: Sequence[tuple[str, str]] = ()
-    note: str = ""
+    tasks: Mapping[tuple[str, str], str] = field(default_factory=dict)
     #: Why a completed run is left as it is.
     otherwise: str = _NOTHING_LEFT
 
@@ -156,7 +155,7 @@ def redo(
                           hint=f"Finished lessons: {', '.join(tasks) or 'none yet'}.")  # fmt: skip
     if note and state.identity.get("author") == OFFLINE:
         start.emit("note", text="The offline author ignores notes: the lesson will come out the same.")
-    return _resume(start, asked, run, Redo([(_LESSONS, f"lessons/{item}")], note))
+    return _resume(start, asked, run, Redo({(_LESSONS, f"lessons/{item}"): note}))
 
 
 def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None) -> RunReport:
@@ -179,7 +178,8 @@ def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None)
     again = (execution.from_step or "").removesuffix("#1")
     if execution.retry_failed:
         failed = [task for task, end in state.tasks.get(_LESSONS, {}).items() if end.status == FAILED]
-        wanted = Redo([(_LESSONS, task) for task in failed], otherwise="no lesson has failed")
+        wanted = Redo(dict.fromkeys(((_LESSONS, task) for task in failed), ""), otherwise="no lesson has failed")
+    wanted = replace(wanted, tasks={**to_redo(state), **wanted.tasks})
     if state.status == COMPLETED and not (identity or missing or again or wanted.tasks or execution.refresh):
         start.emit("run_already_completed", run=run, reason=wanted.otherwise)
         return _nothing_to_do(start, state)
@@ -201,7 +201,7 @@ def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None)
     with on_executor(execution, PIPELINE.definition, setup):
         result = Engine(PIPELINE.definition, setup).resume(
             run, identity=identity, pins=pins, accept=accepting(start), missing=missing, redo=wanted.tasks,
-            note=wanted.note, **{**resume_wishes(execution), "from_step": again},
+            **{**resume_wishes(execution), "from_step": again},
         )  # fmt: skip
     if not result.worked:
         start.emit("run_already_completed", run=run, reason="another process has just completed it")
@@ -273,10 +273,12 @@ def _command_again(execution: Execution, run: str, path: str, task: str | None) 
 
 
 def _unpublished(start: Start, state: RunState) -> dict[str, str]:
-    """Return the publish step of a run whose published folder is missing: path → why."""
+    """Return the publish step of a run whose published folder is missing, or not as people decided: path → why."""
     done = state.steps.get("publish#1")
     if done is None or done.status != COMPLETED:
         return {}
+    if any(each.seq > done.ended_seq for found in state.reviews.values() for each in found):
+        return {"publish#1": "lessons were reviewed since it was published"}
     folder = settings_now(start.execution, state.execution)["out"]
     there = Path(folder, str(done.outputs.get("path")), "index.html").exists()
     return {} if there else {"publish#1": "the published folder is missing"}

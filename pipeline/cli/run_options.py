@@ -100,6 +100,8 @@ _DETAILS: Mapping[str, Mapping[str, Any]] = {
     "force": {"is_flag": True, "help": "Start a new run even if an unfinished one exists."},
     "accept_changes": {"is_flag": True, "help": "Continue with changed settings; work that they affect is run again."},
     "skip_failed": {"is_flag": True, "help": "Publish without the failed lessons."},
+    "review": {"is_flag": True, "default": False,
+               "help": "Publish only once a person has approved or edited every lesson (exit code 8 until then)."},
     "retry_failed": {"is_flag": True, "help": "With --resume: retry failed lessons, even if the run is completed."},
     "overwrite": {"is_flag": True, "help": "Publish over files that were edited by hand."},
     "yes": {"is_flag": True, "help": "Proceed without asking."},
@@ -107,7 +109,7 @@ _DETAILS: Mapping[str, Mapping[str, Any]] = {
     "json": {"is_flag": True, "help": "One JSON object per line on stdout."},
 }  # fmt: skip
 #: Flags that can also be given as off.
-_SWITCHES = frozenset({"batch", "blind_solve"})
+_SWITCHES = frozenset({"batch", "blind_solve", "review"})
 #: Every command that starts a run has these.
 EXECUTION = (
     "store", "max_cost_usd", "budget", "daily_budget_usd", "concurrency", "executor", "batch", "batch_min", "no_wait",

@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from pipeline.clock import Clock, iso
+from pipeline.engine import people
 from pipeline.engine.contexts import Contexts
 from pipeline.engine.recorder import HeadView, Recorder
 from pipeline.engine.routing import Settled, by_label
@@ -17,11 +18,11 @@ from pipeline.errors import CheckpointCorrupt, ConfigError, GraphError, Pause
 from pipeline.graph.model import Graph
 from pipeline.records.codec import Record, lines_of
 from pipeline.records.documents import head_document
-from pipeline.records.fold import fold
-from pipeline.records.kinds import Fact, RunEnded, StepCompleted
+from pipeline.records.fold import Builder, fold
+from pipeline.records.kinds import Fact, Gap, RunEnded, StepCompleted
 from pipeline.records.run import RunState, StepRun, bare
 from pipeline.records.values import decode_value, encode_value
-from pipeline.store.base import Store
+from pipeline.store.base import Journal, Store
 from pipeline.store.reader import folded
 
 
@@ -56,25 +57,55 @@ def amend(
         RunNotFound, RunLocked, CheckpointCorrupt, SchemaTooNew: As Store.open.
         WriteFailed: The disk refused.
     """
+
+    def record(recorder: Recorder) -> None:
+        for data in blobs:
+            recorder.put_blob(data)
+        if facts:
+            # One write: a decision on many calls is recorded whole or not at all.
+            recorder.append(facts[0], follow=facts[1:])
+
+    facts: Sequence[Fact] = ()
     head = store.written_head(run_id)
     with closing(store.open(run_id)) as journal:
         builder, missing = folded(store, run_id, head)
-        state = builder.state
-        facts = decide(state)
-        graph = pinned_graph(store, state)
-        nodes = list(graph.nodes if graph else dict.fromkeys(step.node for step in state.steps.values()))
-        recorder = Recorder(journal, builder, clock, owner=state.owner, nodes=nodes, warn=lambda _: None, view=view)
-        try:
-            record_repairs(journal, recorder, missing)
-            for data in blobs:
-                recorder.put_blob(data)
-            if facts:
-                # One write: a decision on many calls is recorded whole or not at all.
-                recorder.append(facts[0], follow=facts[1:])
-            recorder.leave()
-        except Pause as pause:
-            raise pause.cause from None
+        facts = decide(builder.state)
+        _write(store, journal, builder, missing, clock, view, record)
         return builder.freeze()
+
+
+def take_in(store: Store, run_id: str, clock: Clock) -> None:
+    """Record what people decided about a run's tasks and what its journal does not hold yet.
+
+    Raises:
+        StoreError: As `amend`.
+    """
+    head = store.written_head(run_id)
+    with closing(store.open(run_id)) as journal:
+        builder, missing = folded(store, run_id, head)
+        _write(store, journal, builder, missing, clock, None, lambda recorder: people.take_in(recorder, store))
+
+
+def _write(
+    store: Store,
+    journal: Journal,
+    builder: Builder,
+    missing: Gap | None,
+    clock: Clock,
+    view: HeadView | None,
+    record: Callable[[Recorder], None],
+) -> None:
+    """Let something be recorded in a run that is owned for a moment, durable on return."""
+    state = builder.state
+    graph = pinned_graph(store, state)
+    nodes = list(graph.nodes if graph else dict.fromkeys(step.node for step in state.steps.values()))
+    recorder = Recorder(journal, builder, clock, owner=state.owner, nodes=nodes, warn=lambda _: None, view=view)
+    try:
+        record_repairs(journal, recorder, missing)
+        record(recorder)
+        recorder.leave()
+    except Pause as pause:
+        raise pause.cause from None
 
 
 def pinned_graph(store: Store, state: RunState) -> Graph | None:

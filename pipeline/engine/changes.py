@@ -205,7 +205,6 @@ def made_otherwise(state: RunState, steps: Mapping[str, StepSpec]) -> list[str]:
     ]
 
 
-def redone(tasks: Collection[tuple[str, str]], note: str) -> Invalidated:
-    """Return the record that voids single tasks, and the visits they belong to."""
-    paths = list(dict.fromkeys(path for path, _ in tasks))
-    return Invalidated("redo", paths=paths, tasks=[[path, task] for path, task in tasks], note=note)
+def redone(task: tuple[str, str], note: str) -> Invalidated:
+    """Return the record that voids a single task, and the visit it belongs to."""
+    return Invalidated("redo", paths=[task[0]], tasks=[list(task)], note=note)

@@ -1,4 +1,7 @@
-"""Questions to people: recorded before they are put, answered by exactly one recorded decision."""
+"""Questions to people: recorded before they are put, answered by exactly one recorded decision.
+
+And what people decided about what tasks made: taken into the run's journal from the part where it is durable already.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pipeline.clock import parse_iso
+from pipeline.engine.recorder import Recorder
 from pipeline.engine.setup import ActiveRun
 from pipeline.errors import Pause, WaitingForHuman
 from pipeline.records.kinds import Decision, DecisionAsked
-from pipeline.records.run import bare
+from pipeline.records.reviews import Standing, standing
+from pipeline.records.run import RunState, bare
+from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import value_hash
+from pipeline.store.base import Store
+from pipeline.store.parts import decisions_beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +96,23 @@ def ask(running: ActiveRun, question: Question, otherwise: str) -> Answer:
     running.recorder.append(Decision(path, question.hash, answer.choice, answer.by, answer.note))
     running.emit("decision", path=path, choice=answer.choice, by=answer.by)
     return answer
+
+
+def take_in(recorder: Recorder, store: Store) -> None:
+    """Record what people decided about tasks while nobody but the owner could write the journal; durable on return.
+
+    Raises:
+        Pause: The disk refused.
+    """
+    found = list(decisions_beside(store, recorder.state))
+    for record in found:
+        recorder.append(record.fact, sync=record is found[-1], at=record.at)
+
+
+def standings(state: RunState, path: str) -> dict[str, Standing]:
+    """Return how what the tasks of a visit made stands after all that people decided, by task."""
+    found = {}
+    for task, run in state.tasks.get(path, {}).items():
+        made = run.hash if run.status == COMPLETED else ""
+        found[task] = standing(made, run.seq, state.reviews.get((path, task), ()))
+    return found

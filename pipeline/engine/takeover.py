@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from pipeline.cost.ledger import reprice, rows, usages_of
-from pipeline.engine import changes
+from pipeline.engine import changes, people
 from pipeline.engine.contexts import Contexts
 from pipeline.engine.missing_values import MissingValues
 from pipeline.engine.preflight import kept_ceiling
@@ -51,9 +51,8 @@ class ResumeOptions:
     again: Collection[str] = ()
     #: Repeat work that may have acted outside before it was interrupted.
     retry_unknown: bool = False
-    #: Ended tasks (step path, task) to make again, each with what its body reads as ctx.remark.
-    redo: Collection[tuple[str, str]] = ()
-    note: str = ""
+    #: Ended tasks (step path, task) to make again, each with the note that its body reads as ctx.remark.
+    redo: Mapping[tuple[str, str], str] = field(default_factory=dict)
     #: Parameters that the run did not have yet.
     params: Mapping[str, Any] = field(default_factory=dict)
 
@@ -63,7 +62,7 @@ class ResumeOptions:
 
     def facts(self) -> list[Invalidated]:
         """Return the records that void the tasks to redo, and the visits whose result is gone."""
-        found = [changes.redone(self.redo, self.note)] if self.redo else []
+        found = [changes.redone(task, note) for task, note in self.redo.items()]
         if self.missing:
             found.append(Invalidated("missing", paths=list(self.missing), note="; ".join(self.missing.values())))
         return found
@@ -138,6 +137,7 @@ class TakeOver:
         for sentence in record_repairs(recorder.journal, recorder, missing):
             setup.emit.note(sentence)
         recorder.owner = recorder.append(fact, sync=False)
+        people.take_in(recorder, setup.store)
         if change is not None:
             setup.emit.note(f"The graph has changed since the run began: {'; '.join(change.said[:5])}.")
         if lost:

@@ -11,6 +11,7 @@ from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
 from pipeline.engine.tasks import TaskFailure
 from pipeline.errors import StepFailed
+from pipeline.lessons import review
 from pipeline.lessons.author import (
     Examined,
     ask_until_valid,
@@ -27,7 +28,8 @@ from pipeline.lessons.outline_checks import entry_problems, outline_problems
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.schemas import DEFAULT_LESSONS, Entry, EntryDetails, Outline, OutlineEntry, Scheme
 from pipeline.publish.base import Bundle
-from pipeline.records.values import value_hash
+from pipeline.records.reviews import TO_REDO
+from pipeline.records.values import reference, value_hash
 
 
 @step(version=1, effect="read")
@@ -130,7 +132,10 @@ def lessons(ctx: StepContext) -> dict[str, Any]:
 def publish(ctx: StepContext) -> dict[str, Any]:
     """Return the course as a site and data: {"path" (folder name), "content_hash", "files"}.
 
+    Lessons are published as a person edited them; with the option "review", only once each was approved or edited.
+
     Raises:
+        Pause: A person must decide first.
         PublishedFilesEdited: Published files were edited by hand; names them.
         PublishError: The folder cannot be written.
     """
@@ -147,9 +152,10 @@ def bundle_name(course_id: str, *, draft: bool) -> str:
 def make_bundle(ctx: StepContext) -> Bundle:
     """Return all that is published; nothing in it depends on run, time, attempts or money."""
     course, scheme = ctx.pin("catalogue"), ctx.load("scheme")
-    stored = zip(ctx.load("lessons"), scheme["entries"], strict=True)
+    stored = zip(_reviewed(ctx), scheme["entries"], strict=True)
     rows = [_today(row, entry, course) for row, entry in stored]
     draft = offline(ctx)
+    signed = review.sign_off(rows)
     return Bundle(
         name=bundle_name(course["course_id"], draft=draft),
         course=course,
@@ -161,9 +167,30 @@ def make_bundle(ctx: StepContext) -> Bundle:
             for row in rows
             if row["lesson"] is None
         ],
-        about=_about(ctx, course, draft=draft),
+        about=_about(ctx, course, draft=draft) | ({"sign_off": signed} if signed else {}),
         draft=draft,
     )
+
+
+def _reviewed(ctx: StepContext) -> list[dict[str, Any]]:
+    """Return the rows of all lessons as people left them.
+
+    Raises:
+        Pause: A person must decide first.
+    """
+    rows = ctx.load("lessons")
+    tasks = ctx.place.standings("lessons")
+    found = {row["order"]: tasks[name] for row in rows if (name := f"lessons/{row['order']}") in tasks}
+    review.refuse_undecided(rows, found, all_of_them=bool(ctx.options.get("review")))
+    if again := sum(each.status == TO_REDO for each in found.values()):
+        lessons = "1 lesson is" if again == 1 else f"{again} lessons are"
+        ctx.note(f"{lessons} to be made again, as asked in a review: resume the run once more.")
+    edits = {
+        order: ctx.place.recorded(reference(each.edit, 0))
+        for order, each in found.items()
+        if each.edit
+    }  # fmt: skip
+    return [review.in_force(row, found.get(row["order"]), edits.get(row["order"])) for row in rows]
 
 
 def _today(row: Mapping[str, Any], entry: Mapping[str, Any], course: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,7 @@ from pipeline.records.kinds import (
     UnknownFact,
 )
 from pipeline.records.money import CLOSING, VOID, Spending
+from pipeline.records.reviews import Review
 from pipeline.records.run import (
     WHOLE,
     Answered,
@@ -215,6 +216,12 @@ class Builder:
 
     def _decision(self, record: Record, fact: Decision) -> None:
         state = self.state
+        if fact.task:
+            made = Review(fact.question, fact.choice, fact.edit, fact.note, fact.by, record.at, record.seq)
+            state.reviews[fact.path, fact.task] = (*state.reviews.get((fact.path, fact.task), ()), made)
+            _, _, there = fact.origin.rpartition(":")
+            state.reviewed = max(state.reviewed, int(there) if there.isdecimal() else 0)
+            return
         state.decisions[fact.path, fact.question] = Answered(fact.choice, fact.note, fact.by, record.at)
         asked = state.questions.get(fact.path)
         if asked is not None and asked.question == fact.question:
@@ -388,8 +395,8 @@ class Builder:
 _COPIED = (
     "identity", "execution", "pins", "waiting", "steps", "visits", "context", "attempts", "heard_from", "open_calls",
     "checkpoints", "gaps", "open_paths", "failed_paths", "returning", "active", "total",
-    "unknown_tasks", "submitted", "questions", "decisions", "batches", "slices", "remarks", "unapplied", "former",
-    "worked", "answered_by",
+    "unknown_tasks", "submitted", "questions", "decisions", "reviews", "batches", "slices", "remarks", "unapplied",
+    "former", "worked", "answered_by",
 )  # fmt: skip
 
 

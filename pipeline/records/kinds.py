@@ -298,13 +298,19 @@ class DecisionAsked(Fact, tag="decision_asked"):
 
 
 class Decision(Fact, tag="decision"):
-    """The answer to exactly that question."""
+    """The answer to exactly that question; with `task`, what a person decided about what a task made (reviews.py)."""
 
     path: str
+    #: Hash of what was asked; of a task: of its value, or of the edit that is decided upon.
     question: str
     choice: str
     by: str = ""
     note: str = ""
+    task: str = ""
+    #: The value as the person edited it: blob hash.
+    edit: str = ""
+    #: As of call_started.
+    origin: str = ""
 
 
 class Invalidated(Fact, tag="invalidated"):

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 
 from pipeline.records.charge import Spend as Spend
 from pipeline.records.charge import SpendKey as SpendKey
+from pipeline.records.reviews import Review
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
 from pipeline.records.tasks import TaskRun as TaskRun
 from pipeline.records.tasks import TaskTable as TaskTable
@@ -110,8 +111,8 @@ class CallRun(Struct, gc=False):
     request: str = ""
 
 
-#: The part of a run in which all who work on it leave notices for each other.
-NOTICES = "notices"
+#: The parts of a run in which all who work on it leave notices for each other, and people what they decide meanwhile.
+NOTICES, REVIEW = "notices", "review"
 _NONE: Mapping[int, int] = MappingProxyType({})
 
 
@@ -278,6 +279,9 @@ class RunState(Struct):
     #: Unanswered questions by path, and answers by (path, hash of the question).
     questions: dict[str, OpenQuestion] = {}
     decisions: dict[tuple[str, str], Answered] = {}
+    #: What people decided about what tasks made, oldest first: (path, task); and up to which seq of the part REVIEW.
+    reviews: dict[tuple[str, str], tuple[Review, ...]] = {}
+    reviewed: int = 0
     #: Times the position was changed other than by steps (void, snapshot): indexes of it are built again.
     jumps: int = 0
     #: Models that answered in the place of one that was asked: asked → answered.

@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 from pipeline.records import structure
 from pipeline.records.kinds import Pair, Snapshot, replace
 from pipeline.records.positions import START, merged_context, split
+from pipeline.records.reviews import Review
 from pipeline.records.run import (
     Answered,
     CallRun,
@@ -207,6 +208,8 @@ class _Decision(Struct, gc=False):
     note: str
     by: str
     at: str
+    task: str = ""
+    edit: str = ""
 
 
 class Inherited(Struct, gc=False):
@@ -271,10 +274,16 @@ def call_row(call: CallRun, reply: Any) -> dict[str, Any]:
 
 
 def decision_rows(state: RunState) -> list[dict[str, Any]]:
-    """Return the rows of all answers to questions."""
-    return [
+    """Return the rows of all answers to questions, and of all that people decided about what tasks made."""
+    asked = [
         {"path": path, "question": question, **answer._asdict()} for (path, question), answer in state.decisions.items()
     ]
+    reviewed = [
+        {"path": path, "task": task, **{key: value for key, value in each._asdict().items() if key != "seq"}}
+        for (path, task), found in state.reviews.items()
+        for each in found
+    ]
+    return asked + reviewed
 
 
 def _tries(state: RunState) -> Iterable[CallRun]:
@@ -337,8 +346,15 @@ def take_inherited(state: RunState, seq: int, document: Mapping[str, Any]) -> No
         tries.append(CallRun(seq=seq, worst=None, at="", ended=True, ended_seq=seq, **values))
     state.unapplied = dict(found.unapplied or {})
     state.decisions = {
-        (row.path, row.question): Answered(row.choice, row.note, row.by, row.at) for row in found.decisions
+        (row.path, row.question): Answered(row.choice, row.note, row.by, row.at)
+        for row in found.decisions
+        if not row.task
     }
+    state.reviews = {}
+    for each in found.decisions:
+        if each.task:
+            made = Review(each.question, each.choice, each.edit, each.note, each.by, each.at, seq)
+            state.reviews[each.path, each.task] = (*state.reviews.get((each.path, each.task), ()), made)
     state.inherited = seq
     state.jumps += 1
 
@@ -348,7 +364,7 @@ def references(inherited: Mapping[str, Any]) -> list[str]:
     values: list[Any] = [task["value"] for task in inherited["tasks"]] + [
         call["reply"] for call in inherited["replies"]
     ]
-    blobs: list[str] = []
+    blobs: list[str] = [row["edit"] for row in inherited["decisions"] if row.get("edit")]
     for step in inherited["steps"]:
         values += [step["outputs"], *step["context"].values()]
         blobs += step["artifacts"].values()

@@ -12,7 +12,7 @@ from decimal import Decimal
 from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, StoreError
 from pipeline.records.codec import Record, decode_line
 from pipeline.records.fold import Builder, fold
-from pipeline.records.kinds import CallStarted, DayReserved, Gap, RunResumed, RunStarted, StepCompleted
+from pipeline.records.kinds import CallStarted, DayReserved, Decision, Gap, RunResumed, RunStarted, StepCompleted
 from pipeline.records.lines import LineDamaged, line_seq
 from pipeline.store.base import Account, Head, Movable
 from pipeline.store.view import first_problem, records_in
@@ -182,8 +182,9 @@ def values_of(line: bytes) -> Iterator[str]:
     """Return the hashes of the values that a record refers to."""
     yield from (found.decode() for found in _REFERENCE.findall(line))
     fact = _fact(line)
-    if isinstance(fact, CallStarted) and re.fullmatch("[0-9a-f]{64}", fact.request):
-        yield fact.request
+    named = fact.request if isinstance(fact, CallStarted) else fact.edit if isinstance(fact, Decision) else ""
+    if re.fullmatch("[0-9a-f]{64}", named):
+        yield named
     if isinstance(fact, (RunStarted, RunResumed)):
         yield from (fact.pins or {}).values()
     if isinstance(fact, StepCompleted):

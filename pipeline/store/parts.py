@@ -1,18 +1,23 @@
 """Parts of a run: journals of tasks that work elsewhere, and how their records read as the run's own.
 
+What people decide while a process owns the run stands in a part, too, until an owner takes it in.
+
 Copied calls say where they come from, so that what is copied twice counts once.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 
-from pipeline.errors import RunNotFound
+from pipeline.clock import Clock
+from pipeline.errors import RunLocked, RunNotFound
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import (
     CallEnded,
     CallStarted,
+    Decision,
     Fact,
     Invalidated,
     MemoryRead,
@@ -21,10 +26,14 @@ from pipeline.records.kinds import (
     TaskStarted,
     replace,
 )
-from pipeline.records.run import RunState, Submitted
-from pipeline.store.base import Store
+from pipeline.records.run import REVIEW, RunState, Submitted
+from pipeline.store.base import Journal, Store
 from pipeline.store.view import records_in
 
+#: The pipeline of the runs that make a course.
+COURSES = "lessons"
+#: How often and long it is tried to own a part that somebody has for a moment.
+_TRIES, _TRY_SECONDS = 40, 0.05
 _COPIED = (Invalidated, MemoryRead, TaskCompleted, TaskFailed, TaskStarted)
 
 
@@ -67,6 +76,30 @@ def part_records(store: Store, run: str, part: str, after: int = 0) -> Iterator[
         return
 
 
+def own_part(store: Store, run: str, part: str, clock: Clock) -> Journal:
+    """Own a part for a moment, after its present owner.
+
+    Raises:
+        RunLocked: Its owner does not give it up.
+    """
+    for _ in range(_TRIES):
+        try:
+            return store.open(f"{run}/{part}")
+        except RunLocked:
+            clock.wait(threading.Event(), _TRY_SECONDS)
+    return store.open(f"{run}/{part}")
+
+
+def decisions_beside(store: Store, state: RunState) -> Iterator[Record]:
+    """Return what people decided about what a course's tasks made, as far as the run's journal does not hold it."""
+    if state.pipeline != COURSES:
+        return
+    for record in part_records(store, state.run_id, REVIEW, state.reviewed):
+        if isinstance(record.fact, Decision):
+            fact = replace(record.fact, origin=f"{REVIEW}:{record.seq}")
+            yield Record(record.seq, record.at, record.owner, fact)
+
+
 def is_void(state: RunState, key: tuple[str, str]) -> bool:
     """Return whether a submitted task is to be made anew, whatever its part says."""
     return state.attempts.get(key, 1) != state.submitted[key].attempt
@@ -87,6 +120,9 @@ def not_copied(store: Store, state: RunState) -> Iterator[Record]:
             if isinstance(fact, CallStarted):
                 open_here.add(seq)
             yield Record(seq, record.at, state.owner, fact)
+    for record in decisions_beside(store, state):
+        seq += 1
+        yield Record(seq, record.at, state.owner, record.fact)
 
 
 def with_parts(store: Store, run: str, records: Iterator[Record]) -> Iterator[Record]:

@@ -12,12 +12,11 @@ from pipeline.records.kinds import FORMAT, Fact, Gap, Invalidated, RunStarted, S
 from pipeline.records.lines import LineDamaged
 from pipeline.records.run import RunState, TaskTable
 from pipeline.store.base import Account, Head, Store
+from pipeline.store.parts import COURSES as COURSES
 from pipeline.store.parts import not_copied, with_parts
 from pipeline.store.view import fold_beside, records_in
 
 LATEST = "latest"
-#: The pipeline of the runs that make a course.
-COURSES = "lessons"
 _SHOWN = 5
 #: A record's time is as long as this.
 _STAMP_CHARS = len("2026-01-09T14:30:22.000Z")
@@ -63,7 +62,7 @@ def folded(store: Store, run_id: str, head: Mapping[str, Any]) -> tuple[Builder,
 def load(store: Store, run_id: str) -> RunState:
     """Return what a run's records say, damaged ones left out; of a corrupt run the calls and the money.
 
-    Where tasks are with an executor, what their parts hold by now is in it.
+    What its parts hold by now is in it: of tasks that are with an executor, and what people decided meanwhile.
 
     Raises:
         RunNotFound, SchemaTooNew: As `records`.
@@ -71,19 +70,22 @@ def load(store: Store, run_id: str) -> RunState:
     builder, missing = folded(store, run_id, store.written_head(run_id))
     if missing is not None:
         builder.apply(_at_end(builder.state, missing))
-    if builder.state.submitted:
-        for record in not_copied(store, builder.state):
-            builder.apply(record)
+    for record in not_copied(store, builder.state):
+        builder.apply(record)
     return builder.state
 
 
 def summary(store: Store, run_id: str) -> RunState:
     """Return what `load` does, but of the tasks of a long map only how many completed."""
-    state = _counted(store, run_id)
-    return load(store, run_id) if state is None else state
+    builder = _counted(store, run_id)
+    if builder is None:
+        return load(store, run_id)
+    for record in not_copied(store, builder.state):
+        builder.apply(record)
+    return builder.state
 
 
-def _counted(store: Store, run_id: str) -> RunState | None:
+def _counted(store: Store, run_id: str) -> Builder | None:
     """Return the state with finished tasks counted; None where the records must be looked at one by one.
 
     A finished task is counted by its line where it differs from the last one only from the task's name on. Whatever
@@ -111,7 +113,7 @@ def _counted(store: Store, run_id: str) -> RunState | None:
         builder.apply(decode_line(line, whole=True))
     head = store.written_head(run_id)
     doubtful = state.submitted or head.get("holes") or int(head.get("seq") or 0) > seq
-    return state if seq and not doubtful else None
+    return builder if seq and not doubtful else None
 
 
 def _applied(builder: Builder, line: bytes) -> Fact | None:

@@ -19,7 +19,7 @@ from pipeline.records.kinds import (
     replace,
 )
 from pipeline.records.run import CallRun, RunState, StepRun
-from pipeline.records.snapshots import INHERITED, call_row, inherited_document, references
+from pipeline.records.snapshots import INHERITED, call_row, decision_rows, inherited_document, references
 from pipeline.records.statuses import FAILED, IN_PROGRESS
 from pipeline.store.base import Store
 from pipeline.store.reader import records
@@ -148,10 +148,7 @@ class Recording:
         inherited["tasks"] = [row for row in inherited["tasks"] if self._inherited_task(row)] + self._failed_tasks()
         inherited["attempts"] += self._attempts()
         inherited["replies"] += [call_row(call, keeper.reply(call)) for call in self.tries]
-        inherited["decisions"] = [
-            {"path": path, "question": question, **answer._asdict()}
-            for (path, question), answer in self.final.decisions.items()
-        ]
+        inherited["decisions"] = decision_rows(self.final)
         pins = {**self.final.pins, "graph": graph}
         document = {"pipeline": self.final.pipeline, "status": IN_PROGRESS, INHERITED: inherited}
         facts: list[Fact] = [

@@ -16,13 +16,13 @@ from pipeline.clock import Clock, iso, parse_iso
 from pipeline.engine.events import Emitter
 from pipeline.engine.retry import CoolDown
 from pipeline.engine.stop import Stop
-from pipeline.errors import ExecutorLost, Pause, PipelineError, RunLocked, StoreError
+from pipeline.errors import ExecutorLost, Pause, PipelineError, StoreError
 from pipeline.records.codec import encode_fact
 from pipeline.records.kinds import FleetTold
 from pipeline.records.lines import encode_line
 from pipeline.records.run import NOTICES
-from pipeline.store.base import Journal, Store
-from pipeline.store.parts import part_records
+from pipeline.store.base import Store
+from pipeline.store.parts import own_part, part_records
 
 #: How a worker left a task: its end is recorded in its part; its next call needs more room under the ceiling (`spent`,
 #: `worst`); the run must pause (`detail`, `error`); the part is closed; the worker cannot do it (`error`).
@@ -98,9 +98,8 @@ def missing_module(error: BaseException | None) -> str | None:
     return None
 
 
-#: Between two looks, and how often and long it is tried to own the notices.
+#: Between two looks.
 LOOK_SECONDS = 0.25
-_TRIES, _TRY_SECONDS = 40, 0.05
 
 
 @dataclass(slots=True)
@@ -122,21 +121,12 @@ class Notices:
         until = iso(self._clock.now() + timedelta(seconds=seconds)) if seconds > 0 else ""
         fact = FleetTold(until, reason, self._owner if stop else 0)
         with suppress(StoreError):
-            journal = self._speak()
+            journal = own_part(self._store, self._run, NOTICES, self._clock)
             try:
                 seq = journal.last_seq + 1
                 journal.append(seq, [encode_line(seq, self._clock.stamp(), seq, encode_fact(fact))])
             finally:
                 journal.close()
-
-    def _speak(self) -> Journal:
-        """Own the notices for a moment, after their present owner."""
-        for _ in range(_TRIES):
-            try:
-                return self._store.open(f"{self._run}/{NOTICES}")
-            except RunLocked:
-                self._clock.wait(threading.Event(), _TRY_SECONDS)
-        return self._store.open(f"{self._run}/{NOTICES}")
 
     def news(self) -> tuple[float, str, bool]:
         """Return what is new since the last look: seconds to wait from now (0: none), why, and whether to stop."""

@@ -219,7 +219,7 @@ def test_one_task_is_made_again_with_its_remark_and_former_value_and_what_follow
     run = what.run(store=store).run_id
     ran.clear()
     fails.append(True)
-    assert go(what, store, run, redo=[("make#1", "items/1")], note="shorter").status == "failed"
+    assert go(what, store, run, redo={("make#1", "items/1"): "shorter"}).status == "failed"
     # A remark outlives a run that ends before its task does.
     result = go(what, store, run)
     assert ran == [(1, ("shorter", {"text": "x" * size, "remark": None}))] * 2
