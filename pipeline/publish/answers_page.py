@@ -197,15 +197,18 @@ def _review(view: CourseView, lesson: LessonView) -> Html:
     found = counts([lesson])
     total = sum(found.values())
     first = f"{found[COMPUTED]} of {total} answers were checked by code; {total - found[COMPUTED]} need a person."
-    read = (
-        "A critic model scored this lesson; no teacher has read it."
-        if lesson.critic
-        else "Nobody has read this lesson."
-    )
     rows = [el("li", inline(line)) for line in lesson.warnings]
     warnings = [el("h3", "Warnings of the checks"), el("ul", rows)] if rows else None
-    sentence = el("p", first, " ", solved_line([lesson]), " ", read)
+    sentence = el("p", first, " ", solved_line([lesson]), " ", _read(lesson))
     return section("review", "For the reviewer", sentence, warnings, _points(view, lesson), _scores(lesson))
+
+
+def _read(lesson: LessonView) -> str:
+    """Return who has read a lesson, in a sentence."""
+    if lesson.readers:
+        return f"{'Edited and reviewed' if lesson.review.get('edited') else 'Reviewed'} by {lesson.readers}."
+    scored = "a critic model scored this lesson, no teacher has read it"
+    return f"Not reviewed: {scored if lesson.critic else 'nobody has read this lesson'}."
 
 
 def solved_line(lessons: Sequence[LessonView]) -> str:

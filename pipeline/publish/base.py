@@ -17,7 +17,8 @@ class Bundle:
     course: Mapping[str, Any]
     #: The scheme of work (lessons.schemas.Scheme as JSON).
     scheme: Mapping[str, Any]
-    #: The lessons in order: {"order", "lesson" (lessons.lesson.Lesson as JSON), "checks", "critic"}.
+    #: The lessons in order: {"order", "lesson" (lessons.lesson.Lesson as JSON), "checks", "critic"}; "review" ({"by":
+    #: names, "edited"}) where a person approved or edited it.
     lessons: Sequence[Mapping[str, Any]]
     #: Lessons that are not there: {"order", "label", "reason"}; "not_written" where no bank covers them.
     failed: Sequence[Mapping[str, Any]] = ()

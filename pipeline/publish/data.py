@@ -71,6 +71,7 @@ def _record(lesson: LessonView) -> dict[str, Any]:
         for question in lesson.questions
     ]
     stored = {"lesson": lesson.lesson, "checks": lesson.checks, "critic": lesson.critic}
+    stored |= {"review": lesson.review} if lesson.review else {}
     return {"schema": _VERSION, "order": lesson.order, "entry": lesson.entry, **stored, "questions": shown}
 
 
@@ -103,7 +104,7 @@ def _lines(lines: Iterable[str]) -> Iterator[str]:
 def _heading(view: CourseView, lesson: LessonView, title: str) -> Iterator[str]:
     yield f"# {title}"
     if view.bundle.draft:
-        yield "**Offline draft: made without a model and read by nobody.**"
+        yield f"**Offline draft: made without a model and {_md(view.readers)}.**"
     place = f"{lesson.type.lower()} {lesson.order} of {view.total}"
     yield f"{_md(view.title)}, {place}, {lesson.minutes} minutes."
 

@@ -80,15 +80,15 @@ def _body(view: CourseView, page: Page) -> Html:
     return el(
         "body",
         el("a", "Skip to the content", href="#main", cls="skip"),
-        _banner() if view.bundle.draft else None,
+        _banner(view) if view.bundle.draft else None,
         el("header", el("div", home, menu, cls="wrap"), cls="top"),
         el("main", el("div", page.body, cls="wrap"), id="main", tabindex="-1"),
         el("footer", el("div", el("p", by_line(view), " ", about, "."), cls="wrap"), cls="end"),
     )
 
 
-def _banner() -> Html:
-    words = "made without a model and read by nobody. Check it before you use it with a class."
+def _banner(view: CourseView) -> Html:
+    words = f"made without a model and {view.readers}. Check it before you use it with a class."
     said = el("p", el("strong", "Offline draft:"), f" {words}", cls="wrap")
     return el("div", said, cls="draft", role="region", aria_label="Draft notice")
 
@@ -96,10 +96,12 @@ def _banner() -> Html:
 def by_line(view: CourseView) -> str:
     """Return who wrote the course and who has read it, in one or two sentences."""
     about = view.bundle.about
-    signed = about.get("sign_off") or {}
     author = "the offline author, without a model" if view.offline else str(about.get("model") or "a model")
-    if signed.get("name"):
-        return f"Written by {author}; read by {signed['name']}."
+    if view.signed:
+        return f"Written by {author}; reviewed by {view.signed}."
+    if view.reviewed:
+        some = f"a person reviewed {view.reviewed} of {len(view.lessons)} lessons"
+        return f"Written by {author}. Code checked what code can check; {some}."
     if not view.scored:
         return f"Written by {author}. Nobody has read it: code checked what code can check."
     return f"Written by {author}. Code checked what code can check, a critic model scored it; no teacher has read it."

@@ -235,7 +235,7 @@ def _made(view: CourseView) -> Iterator[Html]:
         ("Effort", clean(about.get("effort") or "")),
         ("Course file", el("code", clean(catalogue)[:_SHORT]) if catalogue else ""),
         ("Prompt set", el("code", value_hash(prompts)[:_SHORT]) if prompts else ""),
-        ("Read by", _signed(about.get("sign_off") or {})),
+        ("Read by", _signed(view)),
     ]
     for name, value in rows:
         if value:
@@ -243,11 +243,13 @@ def _made(view: CourseView) -> Iterator[Html]:
             yield el("dd", value)
 
 
-def _signed(sign_off: Mapping[str, Any]) -> str:
-    if not sign_off.get("name"):
-        return "No teacher has read this"
-    changes = f"; changes: {clean(sign_off['changes'])}" if sign_off.get("changes") else ""
-    return clean(sign_off["name"]) + changes
+def _signed(view: CourseView) -> str:
+    if view.signed:
+        changes = view.bundle.about["sign_off"].get("changes")
+        return view.signed + (f"; changes: {clean(changes)}" if changes else "")
+    if view.reviewed:
+        return f"{view.reviewed} of {count(len(view.lessons), 'lesson')} reviewed; the others are not reviewed"
+    return "Not reviewed: no teacher has read this"
 
 
 def _checked(view: CourseView) -> Html:
@@ -283,16 +285,19 @@ def _checked(view: CourseView) -> Html:
 
 def _scores(view: CourseView) -> Html:
     criteria = ["fidelity", "quality"] if view.scored else []
+    read = ["Reviewed by"] if view.reviewed else []
     rows = []
     for lesson in view.lessons:
         found = counts([lesson])
         name = el("a", inline(lesson.title), href=f"lessons/{lesson.file}.html")
         scores = [lesson.score(criterion) for criterion in criteria]
-        rows.append(row(lesson.order, name, sum(found.values()), found[NOBODY] + found[PARTLY], *scores))
+        readers = [lesson.readers + (" (edited)" if lesson.review.get("edited") else "") or "–"] if read else []
+        rows.append(row(lesson.order, name, sum(found.values()), found[NOBODY] + found[PARTLY], *scores, *readers))
     rules = {clean((lesson.critic or {}).get("rule", "")) for lesson in view.lessons}
     scored = f"A critic model scored each lesson; code decided. {' '.join(sorted(rules))}"
-    words = scored if criteria else "No critic scored these lessons: nobody has read them."
-    head = ["No", "Lesson", "Questions", "Need a person", *(criterion.capitalize() for criterion in criteria)]
+    unread = "" if read else ": nobody has read them"
+    words = scored if criteria else f"No critic scored these lessons{unread}."
+    head = ["No", "Lesson", "Questions", "Need a person", *(criterion.capitalize() for criterion in criteria), *read]
     return join([el("p", words), table("Lessons and their checks", head, [el("tbody", rows)])])
 
 
@@ -311,7 +316,7 @@ def _nobody(view: CourseView) -> Html:
         "Statements of fact in words, and pictures described in words.",
         "Questions marked as not checked by code.",
     ]
-    if not view.scored:
+    if not view.scored and view.reviewed < len(view.lessons):
         rows.insert(0, "The reading of any lesson from start to end: no person and no second model has done it.")
     return el("ul", [el("li", words) for words in rows])
 

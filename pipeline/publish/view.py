@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -65,6 +65,8 @@ class LessonView:
     components: Mapping[str, Mapping[str, Any]]
     #: Outcomes of its entry that it does not teach.
     not_written: frozenset[str] = frozenset()
+    #: Who approved or edited it: {"by", "edited"}; {}: nobody did.
+    review: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def order(self) -> int:
@@ -135,6 +137,12 @@ class LessonView:
         """Return findings of the checks that were recorded without stopping the lesson, one line each."""
         return [clean(_line(found)) for found in self.checks.get("warnings") or ()]
 
+    @property
+    def readers(self) -> str:
+        """Return the names of the people who reviewed it: "A, B and C"."""
+        names = [clean(name) for name in self.review.get("by") or ()]
+        return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
     def score(self, name: str) -> str:
         """Return a group's score by the critic with two decimals; a dash where there is none."""
         value = (self.critic or {}).get(name)
@@ -189,7 +197,10 @@ class CourseView:
         for row in self.bundle.lessons:
             entry = self.entries.get(int(row["order"]), {"order": row["order"]})
             missing = frozenset(row.get("not_written") or ())
-            yield LessonView(row["lesson"], row.get("checks") or {}, row.get("critic") or None, entry, papers, missing)
+            yield LessonView(
+                row["lesson"], row.get("checks") or {}, row.get("critic") or None, entry, papers, missing,
+                row.get("review") or {},
+            )  # fmt: skip
 
     def _groups(self) -> Iterator[CourseGroup]:
         for place, group in enumerate(self.bundle.course.get("groups", ()), 1):
@@ -262,6 +273,24 @@ class CourseView:
     def scored(self) -> bool:
         """Return true where a critic scored a lesson."""
         return any(lesson.critic for lesson in self.lessons)
+
+    @property
+    def signed(self) -> str:
+        """Return the names of those who have reviewed all of it; "" where some lesson has no reviewer."""
+        return clean((self.bundle.about.get("sign_off") or {}).get("name") or "")
+
+    @property
+    def reviewed(self) -> int:
+        """Return how many lessons a person has reviewed."""
+        return sum(bool(lesson.readers) for lesson in self.lessons)
+
+    @property
+    def readers(self) -> str:
+        """Return who has read it, as notices of a draft say it."""
+        if self.signed:
+            return f"reviewed by {self.signed}"
+        some = f"{self.reviewed} of {len(self.lessons)} lessons reviewed"
+        return f"with {some}" if self.reviewed else "read by nobody"
 
     def neighbour(self, lesson: LessonView, step: int) -> LessonView | None:
         """Return the published lesson before (-1) or after (1)."""
