@@ -20,7 +20,7 @@ from pipeline.engine.people import standings
 from pipeline.errors import ConfigError, RunNotFound, StoreError
 from pipeline.lessons import review
 from pipeline.lessons.earlier import current
-from pipeline.lessons.review import Remark
+from pipeline.lessons.review import Doubt
 from pipeline.records.codec import encode_fact
 from pipeline.records.kinds import Decision, TaskCompleted
 from pipeline.records.lines import encode_line
@@ -38,7 +38,7 @@ from pipeline.records.reviews import (
     TO_REDO,
     UNDO,
     Review,
-    Standing,
+    ReviewState,
     standing,
 )
 from pipeline.records.run import REVIEW, RunState
@@ -72,16 +72,16 @@ class LessonReview:
 
     order: int
     title: str
-    standing: Standing
+    standing: ReviewState
     #: What to look at, gravest first.
-    remarks: Sequence[Remark] = ()
+    doubts: Sequence[Doubt] = ()
     #: Why there is no lesson; "" where there is one, or will be.
     failed: str = ""
 
     @property
     def severity(self) -> str:
-        """Return how grave the gravest remark is."""
-        return self.remarks[0].severity if self.remarks else review.NONE
+        """Return how grave the gravest doubt is."""
+        return self.doubts[0].severity if self.doubts else review.NONE
 
     @property
     def status(self) -> str:
@@ -96,7 +96,7 @@ class LessonReview:
             "title": self.title,
             "status": self.status,
             "severity": self.severity,
-            "findings": [each.to_json() for each in self.remarks],
+            "findings": [each.to_json() for each in self.doubts],
             "content": self.standing.content,
             "mark": self.standing.mark,
             "by": list(self.standing.names),
@@ -178,7 +178,7 @@ class CourseReview:
         found = self.standing(order)
         return self.edit(order) if found.edit and found.status != CONFLICT else self.made(order)
 
-    def standing(self, order: int) -> Standing:
+    def standing(self, order: int) -> ReviewState:
         """Return how a lesson stands."""
         return self.standings.get(f"lessons/{order}") or standing("", 0, ())
 
@@ -187,7 +187,7 @@ class CourseReview:
         found, row = self.standing(order), self.content(order)
         title = str((row["lesson"] if row else self.entry(order)).get("title") or self.entry(order).get("label", ""))
         if row is not None:
-            return LessonReview(order, title, found, review.remarks(row))
+            return LessonReview(order, title, found, review.doubts(row))
         task = self.state.tasks.get(LESSONS, {}).get(f"lessons/{order}")
         failed = ""
         if task is not None:
@@ -252,7 +252,7 @@ class Wish:
     choice: str
     by: str
     note: str = ""
-    #: `Standing.mark` of what they saw; "": whatever stands now.
+    #: `ReviewState.mark` of what they saw; "": whatever stands now.
     mark: str = ""
     #: Of an edit: new values by their address, or all of the lesson.
     changes: Mapping[str, Any] | None = None
@@ -333,7 +333,7 @@ def _check_possible(lesson: LessonReview, wish: Wish) -> None:
         raise _cannot(lesson.order, "needs a note on what to change", code="note_missing")
 
 
-def _check_seen(order: int, found: Standing, wish: Wish) -> None:
+def _check_seen(order: int, found: ReviewState, wish: Wish) -> None:
     """Refuse to decide about what somebody else decided, or what was made again, since it was looked at."""
     content = wish.mark.rpartition(".")[0]
     if not wish.mark or found.mark == wish.mark:
@@ -357,7 +357,7 @@ def _check_approvable(lesson: LessonReview, wish: Wish) -> None:
         raise ConfigError(f"Lesson {lesson.order} is approved by {found.last.by} already.", code="decided_meanwhile",
                           lesson=lesson.order, by=found.last.by)  # fmt: skip
     if lesson.severity == review.SEVERE and not found.edit and not wish.note:
-        raise _cannot(lesson.order, f"has a severe finding ({lesson.remarks[0].text}): say why it is approved",
+        raise _cannot(lesson.order, f"has a severe finding ({lesson.doubts[0].text}): say why it is approved",
                       code="note_missing", hint="Add --note TEXT.")  # fmt: skip
 
 
@@ -409,7 +409,7 @@ def examples(store: Store, text: str) -> Iterator[Json]:
                 "lesson": order,
                 "draft": row["lesson"],
                 "edit": edit,
-                "findings": [remark.to_json() for remark in review.remarks(row)],
+                "findings": [doubt.to_json() for doubt in review.doubts(row)],
                 "verdict": each.choice,
                 "note": each.note,
                 "by": each.by,

@@ -144,7 +144,7 @@ _WORDS: Mapping[type[Fact], Callable[[Any], str]] = {
     kinds.BatchCancelled: lambda fact: f"{fact.batch}: asked the provider to cancel unanswered requests",
     kinds.DayReserved: lambda fact: f"{money(bound(fact.usd))} of {fact.day}",
     kinds.DecisionAsked: lambda fact: f"{bare(fact.path)}: {fact.shown.get('text', '')}",
-    kinds.Decision: lambda fact: f"{bare(fact.path)}: {fact.choice}" + (f", by {fact.by}" if fact.by else ""),
+    kinds.Decision: lambda fact: f"{_item(fact)}: {fact.choice}" + (f", by {fact.by}" if fact.by else ""),
     kinds.Invalidated: _invalidated,
     kinds.ChargeSettled: lambda fact: f"call {fact.call} cost {money(fact.usd)}",
     kinds.Gap: lambda fact: missing_records(fact.first, fact.last, fact.reason),

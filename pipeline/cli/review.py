@@ -116,8 +116,8 @@ def _show_all(course: CourseReview, *, as_json: bool) -> None:
     rows = []
     for each in queue:
         last = each.standing.last
-        grave = each.severity if each.remarks else ""
-        found = f"{len(each.remarks)}, {grave}" if grave == "severe" else str(len(each.remarks) or "")
+        grave = each.severity if each.doubts else ""
+        found = f"{len(each.doubts)}, {grave}" if grave == "severe" else str(len(each.doubts) or "")
         by = f"{last.by}, {when(last.at)}" if last else ""
         rows.append([str(each.order), one_line(each.title, 48), _STATUS[each.status], found, by])
     say(table(["No", "Lesson", "Status", "Findings", "By, when (UTC)"], rows, right=["No"]))
@@ -144,7 +144,7 @@ def _lines(course: CourseReview, lesson: LessonReview) -> Iterator[str]:
     yield heading(f"Lesson {lesson.order} of run {course.run}: {_STATUS[lesson.status]}", one_line(lesson.title, 70))
     if lesson.failed:
         yield f"Error: {one_line(lesson.failed)}"
-    for each in lesson.remarks:
+    for each in lesson.doubts:
         where = f"{each.where}: " if each.where else ""
         wanted = f" Wanted: {one_line(each.wanted)}" if each.wanted else ""
         yield f"{each.severity.capitalize()} ({each.who}): {where}{one_line(each.text)}{wanted}"

@@ -14,7 +14,7 @@ from pipeline.engine.recorder import Recorder
 from pipeline.engine.setup import ActiveRun
 from pipeline.errors import Pause, WaitingForHuman
 from pipeline.records.kinds import Decision, DecisionAsked
-from pipeline.records.reviews import Standing, standing
+from pipeline.records.reviews import ReviewState, standing
 from pipeline.records.run import RunState, bare
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import value_hash
@@ -109,7 +109,7 @@ def take_in(recorder: Recorder, store: Store) -> None:
         recorder.append(record.fact, sync=record is found[-1], at=record.at)
 
 
-def standings(state: RunState, path: str) -> dict[str, Standing]:
+def standings(state: RunState, path: str) -> dict[str, ReviewState]:
     """Return how what the tasks of a visit made stands after all that people decided, by task."""
     found = {}
     for task, run in state.tasks.get(path, {}).items():

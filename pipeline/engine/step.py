@@ -20,7 +20,7 @@ from pipeline.engine.sources import Outputs, Scope, Tracked, tries_of
 from pipeline.errors import Pause, PipelineError
 from pipeline.graph.model import Graph, Node
 from pipeline.llm.base import Reply, Request
-from pipeline.records.reviews import Standing
+from pipeline.records.reviews import ReviewState
 from pipeline.records.run import StepRun
 from pipeline.records.values import canonical, decode_value
 
@@ -315,7 +315,7 @@ class VisitPlace:
         """Return (edge id, path of the visit that chose it) of each consumed token, in the edges' order."""
         return self._ctx._lineage.contexts.ordered(self._ctx._lineage.consumed)
 
-    def standings(self, node: str) -> dict[str, Standing]:
+    def standings(self, node: str) -> dict[str, ReviewState]:
         """Return how what the tasks of a node's newest visit made stands after all that people decided, by task.
 
         What they decided so far is recorded first. Which of it was read is not noted: whoever runs a pipeline sees by

@@ -268,7 +268,7 @@ class _Writing:
 
     def _written(self, missing: Sequence[str]) -> dict[str, Any]:
         row: dict[str, Any] = {"order": self._order, "schema": LESSON_SCHEMA[1], "lesson": self._lesson}
-        checks: dict[str, Any] = {"warnings": [warning(each) for each in (*self._warnings, *self._left_out)]}
+        checks: dict[str, Any] = {"warnings": [release.warning(each) for each in (*self._warnings, *self._left_out)]}
         if self._lesson is not None:
             checks |= summary(self._lesson, entry=self._plan, course=dict(self._course))
         if self._solved:
@@ -359,8 +359,3 @@ def examine(text: str, model: type[M]) -> Examined[M]:
         return Examined(model.model_validate(raw), raw=raw)
     except ValidationError as error:
         return Examined(None, tuple(problems(error)), raw)
-
-
-def warning(finding: Finding) -> dict[str, Any]:
-    """Return a finding as it is recorded and shown beside its lesson."""
-    return {**finding.to_json(), "text": finding.line().partition(": ")[2]}

@@ -19,13 +19,13 @@ from pipeline.lessons.author import (
     examine,
     offline,
     prompt_hashes,
-    warning,
     write_lesson,
 )
 from pipeline.lessons.course import Course
 from pipeline.lessons.earlier import current
 from pipeline.lessons.outline_checks import entry_problems, outline_problems
 from pipeline.lessons.plan import make_plan
+from pipeline.lessons.release import warning
 from pipeline.lessons.schemas import DEFAULT_LESSONS, Entry, EntryDetails, Outline, OutlineEntry, Scheme
 from pipeline.publish.base import Bundle
 from pipeline.records.reviews import TO_REDO

@@ -107,3 +107,8 @@ def _stands(quotation: str, lesson: Mapping[str, Any]) -> bool:
 def _plain(text: str) -> str:
     """Return letters, digits and signs without regard to case, spaces and kinds of quotation marks."""
     return re.sub(r"[\s\"'“”‘’.…]+", "", text).casefold()
+
+
+def warning(finding: Finding) -> dict[str, Any]:
+    """Return a finding as it is recorded and shown beside its lesson."""
+    return {**finding.to_json(), "text": finding.line().partition(": ")[2]}

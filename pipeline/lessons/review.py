@@ -13,10 +13,9 @@ from pipeline.content.lesson import LESSON_SCHEMA
 from pipeline.content.lesson_reader import tidy
 from pipeline.errors import ConfigError, Pause, WaitingForHuman
 from pipeline.lessons import blind, patches
-from pipeline.lessons.author import warning
-from pipeline.lessons.release import LEAST
+from pipeline.lessons.release import LEAST, warning
 from pipeline.lessons.schemas import CRITERION_NAMES
-from pipeline.records.reviews import APPROVED, CONFLICT, EDITED, Standing
+from pipeline.records.reviews import APPROVED, CONFLICT, EDITED, ReviewState
 
 Json = dict[str, Any]
 SEVERE, FINDING, NONE = "severe", "finding", "none"
@@ -26,7 +25,7 @@ _CODE, _SOLVER, _CRITIC = "code", "blind solve", "critic"
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class Doubt:
     """What code, solver or critic found of a lesson that a person should look at."""
 
     severity: str
@@ -42,12 +41,12 @@ class Remark:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def remarks(row: Mapping[str, Any]) -> list[Remark]:
+def doubts(row: Mapping[str, Any]) -> list[Doubt]:
     """Return what was found of a lesson, gravest first, from its row as it is stored."""
     checks = row.get("checks") or {}
     found = [_warning(each) for each in checks.get("warnings") or ()]
     found += [
-        Remark(SEVERE, _SOLVER, where, "who saw the question only came to another answer")
+        Doubt(SEVERE, _SOLVER, where, "who saw the question only came to another answer")
         for where, result in (checks.get("blind") or {}).items()
         if result == blind.DIFFERS
     ]
@@ -56,36 +55,36 @@ def remarks(row: Mapping[str, Any]) -> list[Remark]:
 
 
 def severity(row: Mapping[str, Any]) -> str:
-    """Return how grave the gravest remark on a lesson is."""
-    found = remarks(row)
+    """Return how grave the gravest doubt on a lesson is."""
+    found = doubts(row)
     return found[0].severity if found else NONE
 
 
-def _warning(found: Any) -> Remark:
+def _warning(found: Any) -> Doubt:
     if not isinstance(found, Mapping):
-        return Remark(FINDING, _CODE, "", str(found))
+        return Doubt(FINDING, _CODE, "", str(found))
     where, text = str(found.get("where") or ""), str(found.get("text") or found.get("found") or "")
     grave = SEVERE if found.get("severity") in ("B", "R") else FINDING
-    return Remark(grave, _CODE, where, text, "" if found.get("text") else str(found.get("wanted") or ""))
+    return Doubt(grave, _CODE, where, text, "" if found.get("text") else str(found.get("wanted") or ""))
 
 
-def _of_critic(critic: Mapping[str, Any]) -> Iterator[Remark]:
+def _of_critic(critic: Mapping[str, Any]) -> Iterator[Doubt]:
     for claim in critic.get("claims") or ():
         if claim.get("status") in ("wrong", "unsure"):
             grave = SEVERE if claim["status"] == "wrong" else FINDING
             text = f"“{claim.get('quotation')}” may be wrong" if grave == FINDING else f"“{claim.get('quotation')}”"
-            yield Remark(grave, _CRITIC, str(claim.get("path") or ""), text, str(claim.get("reason") or ""))
+            yield Doubt(grave, _CRITIC, str(claim.get("path") or ""), text, str(claim.get("reason") or ""))
     for concern in critic.get("concerns") or ():
         grave = SEVERE if concern.get("act") == "block" else FINDING
         text = f"{concern.get('category')}: “{concern.get('quotation')}”"
-        yield Remark(grave, _CRITIC, str(concern.get("path") or ""), text)
+        yield Doubt(grave, _CRITIC, str(concern.get("path") or ""), text)
     for judged in critic.get("judgements") or ():
         score, name = judged.get("score"), str(judged.get("criterion"))
         if isinstance(score, int) and score <= _LOOK and name in LEAST:
             places = judged.get("paths") or [part.get("path") for part in judged.get("evidence") or ()]
             text = f"{CRITERION_NAMES[name]}, {score} of 5: {judged.get('finding')}"
             grave = SEVERE if score < LEAST[name] else FINDING
-            yield Remark(grave, _CRITIC, str(next(iter(places), "") or ""), text, str(judged.get("fix") or ""))
+            yield Doubt(grave, _CRITIC, str(next(iter(places), "") or ""), text, str(judged.get("fix") or ""))
 
 
 # --- edits ------------------------------------------------------------------------------------------
@@ -168,7 +167,7 @@ def place_of(where: str) -> str:
 # --- what is published ------------------------------------------------------------------------------
 
 
-def refuse_undecided(rows: Sequence[Mapping[str, Any]], found: Mapping[int, Standing], *, all_of_them: bool) -> None:
+def refuse_undecided(rows: Sequence[Mapping[str, Any]], found: Mapping[int, ReviewState], *, all_of_them: bool) -> None:
     """Let a course wait for a person where one must decide first.
 
     Args:
@@ -194,7 +193,7 @@ def refuse_undecided(rows: Sequence[Mapping[str, Any]], found: Mapping[int, Stan
     raise Pause("waiting_for_human", WaitingForHuman(text, code="waiting_for_review", hint=hint, lessons=left))
 
 
-def in_force(row: Mapping[str, Any], found: Standing | None, edit: Mapping[str, Any] | None) -> Json:
+def in_force(row: Mapping[str, Any], found: ReviewState | None, edit: Mapping[str, Any] | None) -> Json:
     """Return the row of a lesson as it is published: with a person's edit, and who reviewed it.
 
     Args:

@@ -35,7 +35,7 @@ class Review(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ReviewState:
     """How a task's value stands."""
 
     status: str
@@ -58,7 +58,7 @@ class Standing:
         return f"{self.content}.{self.count}"
 
 
-def standing(made: str, seq: int, found: Sequence[Review]) -> Standing:
+def standing(made: str, seq: int, found: Sequence[Review]) -> ReviewState:
     """Return how a value stands.
 
     Args:
@@ -78,24 +78,24 @@ def standing(made: str, seq: int, found: Sequence[Review]) -> Standing:
         elif each.choice == TAKE:
             edit = ""
     if not made:
-        return Standing(MISSING, edit=edit, count=len(found))
+        return ReviewState(MISSING, edit=edit, count=len(found))
     own = {made, *(name for name, value in base.items() if value == made)}
     # What a decision was about that has been made again since cannot be taken back by itself.
     last = kept[-1] if kept else None
     undoable = last if last and last.question in own and not _is_spent(last, seq) else None
     if edit and base[edit] != made:
         author = next(each for each in reversed(kept) if each.edit == edit)
-        return Standing(CONFLICT, made, edit, author, (author.by,), undoable, len(found))
+        return ReviewState(CONFLICT, made, edit, author, (author.by,), undoable, len(found))
     content = edit or made
     about = [each for each in kept if content in (each.edit, each.question) and each.choice not in (TAKE, EDIT)]
     about += [each for each in kept if each.choice == EDIT and each.edit == content]
     about.sort(key=kept.index)
     decided = about[-1] if about and not _is_spent(about[-1], seq) else None
     if decided is None:
-        return Standing(OPEN, content, edit, None, (), undoable, len(found))
+        return ReviewState(OPEN, content, edit, None, (), undoable, len(found))
     status = TO_REDO if decided.choice == REDO else EDITED if edit else APPROVED
     names = tuple(dict.fromkeys(each.by for each in about if each.choice != REDO))
-    return Standing(status, content, edit, decided, names, undoable, len(found))
+    return ReviewState(status, content, edit, decided, names, undoable, len(found))
 
 
 def _not_undone(found: Sequence[Review]) -> list[Review]:
