@@ -36,9 +36,9 @@ _NEWER = {
 
 #: Offline courses, with the beginning of their content hash.
 COURSES = {
-    "mathematics national_5 18": "1239563a3c2b6ec8",
-    "application_of_mathematics national_4 5": "1cee8c53080229ad",
-    "physics higher 5": "4a37f4bfa92f427f",
+    "mathematics national_5 18": "1ab254b25cf74b2a",
+    "application_of_mathematics national_4 5": "a1d83e75a928cd72",
+    "physics higher 5": "582c4a62b610ffda",
 }
 
 

@@ -83,8 +83,8 @@ def test_site_holds_the_pages_of_a_course() -> None:
         ("model", "about.html", [
             "claude-sonnet-5-5", "bbbbbbbbbbbbbbbb", "Questions18", "Checked by calculation4", "in part2",
             "Not checked by code12", "No critic scored", "answered 4 and agreed in 2.",
-            "Not reviewed: no teacher has read this", "What nobody checked", "Licence", "To report a mistake", "course specification",
-            "Right options by place: ",
+            "Not reviewed: no teacher has read this", "What nobody checked", "Licence", "To report a mistake",
+            "course specification", "Right options by place: ",
         ], []),
         ("scored", "about.html", ["0.950.88", "Lesson 1: 1 warning", "no score is below 3.",
           "Left out: the blind solve."], []),
