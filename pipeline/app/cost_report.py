@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -20,7 +21,6 @@ from pipeline.cost.prices import PriceBook
 from pipeline.cost.reconciliation import Reconciliation, Reported, open_shares
 from pipeline.cost.reconciliation import reconcile as compare
 from pipeline.cost.report import (
-    UNKNOWN,
     Origin,
     Posting,
     ReportLine,
@@ -32,21 +32,23 @@ from pipeline.cost.report import (
     report,
     within,
 )
-from pipeline.errors import StoreError
+from pipeline.environment import VARIABLES
+from pipeline.errors import ConfigError, StoreError
 from pipeline.records.documents import SCHEMA_VERSION, spend_rows
+from pipeline.records.statuses import IN_PROGRESS
+from pipeline.settings import parse_usd
 from pipeline.store.base import Head, Store
 from pipeline.store.emergency import of_lost_runs
 from pipeline.store.reader import all_records, kept_spend, load
 
 if TYPE_CHECKING:
     from pipeline.app.batches import BatchRow
+    from pipeline.records.run import RunState
 
 #: `--reprice published`: the prices that come with the program.
 PUBLISHED = "published"
 #: Without --since: so many days before the last.
 DAYS = 30
-#: More days than this are drawn as months; of steps the dearest are drawn, the others as one.
-MOST_DAYS, MOST_STEPS = 62, 16
 #: What reading the sums of a head or of the account may raise where they make no sense.
 _SENSELESS = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError)
 _ZERO = Decimal(0)
@@ -335,65 +337,45 @@ def _today() -> date:
     return SystemClock().now().date()
 
 
-# --- as bars --------------------------------------------------------------------------------------
+# --- today ----------------------------------------------------------------------------------------
 
 
-class Bar(NamedTuple):
-    """One bar, in USD: what was used, what was wasted, and what may have been spent beyond both."""
+@dataclass(frozen=True, slots=True)
+class DaySpend:
+    """What all runs of a store have spent and reserved today, beside the day's limit."""
 
-    key: str
-    used: Decimal
-    wasted: Decimal
-    more: Decimal
+    #: UTC day.
+    day: str
+    #: None: the account cannot be read.
+    spent_usd: Decimal | None
+    #: None: there is no limit.
+    limit_usd: Decimal | None
+    #: The variable or the run that sets it.
+    set_by: str = ""
 
-    @property
-    def whole(self) -> Decimal:
-        """Return all of it."""
-        return self.used + self.wasted + self.more
-
-
-class Panel(NamedTuple):
-    """One of the two charts of `cost --plot`."""
-
-    title: str
-    bars: Sequence[Bar]
+    def to_json(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {"day": self.day, "spent_usd": self.spent_usd, "limit_usd": self.limit_usd,
+                "set_by": self.set_by or None}  # fmt: skip
 
 
-def panels(made: Statement) -> list[Panel]:
-    """Return spend by day (by month, where there are many) and by step."""
-    by_day, by_step = (report(made.postings, by) for by in ("day", "step"))
-    title, bars = _dated([_bar(line) for line in by_day.lines])
-    if unknown := by_day.total.unpriced + by_day.total.unbounded:
-        title += f"; {unknown:,} call{'' if unknown == 1 else 's'} of unknown cost not in it"
-    steps = [_bar(line) for line in by_step.lines]
-    if len(steps) > MOST_STEPS:
-        dearest = set(sorted(steps, key=lambda bar: -bar.whole)[: MOST_STEPS - 1])
-        others = [bar for bar in steps if bar not in dearest]
-        steps = [*(bar for bar in steps if bar in dearest), _joined(f"{len(others):,} other steps", others)]
-    return [Panel(title, bars), Panel("Spend by step", steps)]
+def day_spend(url: str | None, state: Callable[[str], RunState]) -> DaySpend:
+    """Return today's spend beside the least limit that the environment or a living run sets.
 
-
-def _bar(line: ReportLine) -> Bar:
-    low = at_least(line)
-    return Bar(line.key, low - line.wasted, line.wasted, line.high - line.low)
-
-
-def _dated(bars: Sequence[Bar]) -> tuple[str, list[Bar]]:
-    """Return days without gaps; days of one month together where they are too many."""
-    known = {bar.key: bar for bar in bars if bar.key != UNKNOWN}
-    rest = [bar for bar in bars if bar.key == UNKNOWN]
-    if not known:
-        return "Spend by day (UTC)", rest
-    first, last = (date.fromisoformat(day) for day in (min(known), max(known)))
-    if (last - first).days < MOST_DAYS:
-        days = [str(first + timedelta(days=n)) for n in range((last - first).days + 1)]
-        return "Spend by day (UTC)", [known.get(day, Bar(day, _ZERO, _ZERO, _ZERO)) for day in days] + rest
-    months: dict[str, list[Bar]] = {}
-    for day, bar in sorted(known.items()):
-        months.setdefault(day[:7], []).append(bar)
-    return "Spend by month (UTC)", [*(_joined(month, days) for month, days in months.items()), *rest]
-
-
-def _joined(key: str, bars: Sequence[Bar]) -> Bar:
-    used, wasted, more = (sum((getattr(bar, part) for bar in bars), _ZERO) for part in ("used", "wasted", "more"))
-    return Bar(key, used, wasted, more)
+    Args:
+        state: What the records of a run say.
+    """
+    store, today, limits = open_store(url), _today(), list[tuple[Decimal, str]]()
+    variable = VARIABLES["daily_budget_usd"] or ""
+    with suppress(ConfigError):
+        if (usd := parse_usd(os.environ.get(variable) or "none")) is not None:
+            limits.append((usd, variable))
+    for head in store.heads(lambda document: document.get("status") == IN_PROGRESS):
+        if head.owned and (text := state(head.run_id).execution.get("daily_budget_usd")):
+            limits.append((Decimal(str(text)), f"run {head.run_id}"))
+    try:
+        spent: Decimal | None = open_account(url).total(today)
+    except StoreError:
+        spent = None
+    usd, set_by = min(limits, default=(None, ""))
+    return DaySpend(str(today), spent, usd, set_by)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from pipeline.app.cost_report import Bar, Panel, Statement, panels
+from pipeline.app.cost_bars import Bar, Panel, panels, ticks
+from pipeline.app.cost_report import Statement
 from pipeline.cli.text import money
 from pipeline.errors import ConfigError
 from pipeline.extras import not_installed
@@ -18,8 +19,8 @@ from pipeline.records.redaction import printable
 
 #: Part of a bar → its colour and name.
 PARTS = (("used", "#2f6f9f", "used"), ("wasted", "#c0532d", "wasted"), ("more", "#d9d9d9", "possibly more"))
-#: Lines across a chart, at most; characters of a bar's name.
-_LINES, _KEY_LENGTH = 5, 24
+#: Characters of a bar's name.
+_KEY_LENGTH = 24
 #: Pixels: the picture's width, a panel's drawing area, and the room for names, for the head and below.
 _WIDTH, _PLOT_HEIGHT, _LEFT, _RIGHT, _HEAD, _FOOT, _ROW = 900, 260, 170, 90, 60, 70, 26
 _GRID, _INK, _DPI = "#e4e4e4", "#333", 100
@@ -48,20 +49,6 @@ def draw(statement: Statement, file: Path) -> None:
         replace_file(file, data)
     except OSError as error:
         raise ConfigError(f"The chart {file} cannot be written: {error.strerror}.", code="file_not_written") from None
-
-
-def ticks(bars: Sequence[Bar]) -> list[tuple[Decimal, str]]:
-    """Return equal round steps (1, 2 or 5 of a power of ten) from 0 to at least the largest bar, with their labels."""
-    most = max((bar.whole for bar in bars), default=Decimal(0))
-    step, number = Decimal(1), 1
-    if most > 0:
-        step = Decimal(10) ** (most.adjusted() - 1)
-        while step * _LINES < most:
-            step *= Decimal("2.5") if step.normalize().as_tuple().digits[0] == 2 else 2
-        number = int((most / step).to_integral_value(ROUND_CEILING))
-    exponent = step.normalize().as_tuple().exponent
-    places = max(0, -exponent) if isinstance(exponent, int) else 0
-    return [(step * n, f"${step * n:,.{places}f}") for n in range(number + 1)]
 
 
 class Box(NamedTuple):

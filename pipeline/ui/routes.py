@@ -21,7 +21,7 @@ from pipeline.app.run_list import row_of
 from pipeline.app.words import one_line, plain
 from pipeline.errors import PipelineError, RunExists, RunLocked, RunNotFound, SettingsConflict, WriteFailed
 from pipeline.records.redaction import without_secrets
-from pipeline.ui import questions, run, runs
+from pipeline.ui import costs, questions, run, runs
 from pipeline.ui.desk import NAME_COOKIE, Desk
 from pipeline.ui.layout import FOLDER, NAVIGATION, Here, render
 from pipeline.ui.pages import (
@@ -37,9 +37,9 @@ from pipeline.ui.pages import (
 )
 from pipeline.ui.stream import part_events, record_events
 
-PAGES: tuple[PageRoute, ...] = (*runs.PAGES, *run.PAGES, *questions.PAGES)
+PAGES: tuple[PageRoute, ...] = (*runs.PAGES, *run.PAGES, *costs.PAGES, *questions.PAGES)
 WRITES: tuple[WriteRoute, ...] = (*runs.WRITES, *run.WRITES, *questions.WRITES)
-RAWS: tuple[RawRoute, ...] = (*run.RAWS,)
+RAWS: tuple[RawRoute, ...] = (*run.RAWS, *costs.RAWS)
 STREAMS: tuple[StreamRoute, ...] = (*runs.STREAMS, *run.STREAMS)
 #: Every page's data stands below it under the page's own path.
 API = "api/v1/"

@@ -11,9 +11,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pipeline.app.cost_report import MOST_STEPS, Bar, Panel, Statement, panels
+from pipeline.app.cost_bars import MOST_STEPS, Bar, Panel, panels, ticks
+from pipeline.app.cost_report import Statement
 from pipeline.cli import cost_chart
-from pipeline.cli.cost_chart import PARTS, png_of, svg_of, ticks
+from pipeline.cli.cost_chart import PARTS, png_of, svg_of
 from pipeline.cost.report import NOWHERE, Posting
 from pipeline.errors import ConfigError
 from pipeline.records.run import Spend

@@ -1,0 +1,163 @@
+"""Costs: what all runs spent by day, model, step, course or kind of token; today's limit; the provider's reports."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from itertools import chain
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pipeline.app.cost_bars import Bar, bar_of, dated, ticks
+from pipeline.app.cost_documents import CAUSE_WORDS, REASON_WORDS, reconciled_json, report_json, report_rows
+from pipeline.app.cost_report import Range, Statement, day_spend, read_all, reconciled
+from pipeline.app.spreadsheet import csv_text
+from pipeline.cost.report import OF_TRIES, Report, at_least, report
+from pipeline.errors import ConfigError
+from pipeline.llm.admin import KEY_VARIABLE
+from pipeline.ui.desk import Desk
+from pipeline.ui.pages import Data, PageRoute, RawRoute, StreamRoute, WriteRoute
+
+#: What the page sums by, with the word for it.
+GROUPS: Mapping[str, str] = {
+    "day": "Day", "model": "Model", "step": "Step", "course": "Course", "token_kind": "Kind of token",
+    "call_kind": "Kind of call", "run": "Run",
+}  # fmt: skip
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+#: A limit this many times as high as the highest bar is named beside the chart: drawn, it would flatten the bars.
+_IN_SIGHT = 2
+#: Names below the columns of a chart, at most; a column's part of its place.
+_NAMES, _COLUMN = 8, Decimal("0.7")
+
+
+def _costs(desk: Desk, request: Request) -> Data:
+    shown, made, asked = _report(desk, request)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for each in report_json(shown, made):
+        found.setdefault(each.pop("type"), []).append(each)
+    (total,) = found["total"]
+    today = day_spend(desk.store_url, desk.state)
+    bars = dated(map(bar_of, made.lines)) if made.by == "day" else ("", list(map(bar_of, made.lines)))
+    most = max((bar.whole for bar in bars[1]), default=Decimal(0))
+    return {
+        **asked,
+        "groups": [{"by": by, "word": word} for by, word in GROUPS.items()],
+        "today": today.to_json(),
+        "lines": found.get("line", []),
+        "total": total,
+        "waste": [{"cause": cause or None, "words": words, "usd": at_least(made.total.waste[cause])}
+                  for cause, words in CAUSE_WORDS.items() if cause in made.total.waste],
+        "not_exact": {"runs": len(found.get("open_run", ())), "calls": sum(each.spend.calls for each in made.open)},
+        "beside": {name: found.get(name, []) for name in ("imported", "removed", "unread", "lost")},
+        "title": bars[0],
+        "chart": columns(bars[1], today.limit_usd) if made.by == "day" and most else None,
+        "shares": [_shares(bar, most) for bar in bars[1]] if made.by != "day" and most else [],
+        "admin_key": bool(os.environ.get(KEY_VARIABLE, "").strip()),
+    }  # fmt: skip
+
+
+def _report(desk: Desk, request: Request) -> tuple[Statement, Report, dict[str, str]]:
+    """Return what was read, its report, and what was asked for."""
+    by, days = request.query_params.get("by", "day"), _range(request)
+    if by not in GROUPS:
+        raise ConfigError(f"Costs are not shown by {by!r}.", code="unknown_grouping",
+                          hint=f"One of: {', '.join(GROUPS)}.")  # fmt: skip
+    shown = read_all(desk.store_url, days, tries=by in OF_TRIES)
+    return shown, report(shown.postings, by, many=True), {"by": by, "since": days.since, "until": days.until}
+
+
+def _range(request: Request) -> Range:
+    days = [request.query_params.get(name, "") for name in ("since", "until")]
+    for day in filter(None, days):
+        if not _DAY.fullmatch(day):
+            raise ConfigError(f"{day!r} is no day.", code="invalid_day", hint="Write it as 2026-11-29.")
+    if all(days) and days[0] > days[1]:
+        raise ConfigError(f"{days[0]} is after {days[1]}.", code="invalid_day", hint="Give the earlier day first.")
+    return Range(*days)
+
+
+def columns(bars: list[Bar], limit: Decimal | None) -> Data:
+    """Return columns in a space of 1,000 × 100, from the top left, with the scale beside them.
+
+    Args:
+        limit: USD of a day; drawn where the columns stay readable.
+    """
+    most = max(bar.whole for bar in bars)
+    drawn = limit is not None and limit <= most * _IN_SIGHT
+    marks = ticks(chain(bars, [Bar("", limit or Decimal(0), Decimal(0), Decimal(0))] if drawn else []))
+    top, slot = marks[-1][0], Decimal(1000) / len(bars)
+    every = -(-len(bars) // _NAMES)
+    found = []
+    for number, bar in enumerate(bars):
+        parts, y = [], Decimal(100)
+        for name in ("used", "wasted", "more"):
+            if usd := getattr(bar, name):
+                y -= usd / top * 100
+                parts.append({"name": name, "usd": usd, "y": _figure(y), "height": _figure(usd / top * 100)})
+        x = slot * number + slot * (1 - _COLUMN) / 2
+        found.append({"key": bar.key, "x": _figure(x), "width": _figure(slot * _COLUMN), "parts": parts,
+                      "middle": _figure((slot * number + slot / 2) / 10),
+                      "name": "" if number % every else _short(bar.key)})  # fmt: skip
+    return {
+        "columns": found,
+        "marks": [{"label": label, "y": _figure(100 - usd / top * 100)} for usd, label in marks],
+        "limit": {"usd": limit, "y": _figure(100 - limit / top * 100) if drawn else None} if limit else None,
+    }
+
+
+def _shares(bar: Bar, most: Decimal) -> list[dict[str, Any]]:
+    """Return the parts of a bar that lies beside its line, in percent of the longest."""
+    found, x = [], Decimal(0)
+    for name in ("used", "wasted", "more"):
+        if usd := getattr(bar, name):
+            width = usd / most * 100
+            found.append({"name": name, "x": _figure(x), "width": _figure(width)})
+            x += width
+    return found
+
+
+def _short(key: str) -> str:
+    """Return a day without its year, anything else as it is."""
+    return key[5:] if _DAY.fullmatch(key) else key
+
+
+def _figure(number: Decimal) -> float:
+    return round(float(number), 2)
+
+
+def _csv(desk: Desk, request: Request) -> Response:
+    shown, made, asked = _report(desk, request)
+    name = f"costs-by-{asked['by']}.csv"
+    return Response(csv_text(report_rows(shown, made)), media_type="text/csv",
+                    headers={"Content-Disposition": f'attachment; filename="{name}"'})  # fmt: skip
+
+
+def _reconciled(desk: Desk, request: Request) -> Data:
+    """Return what the provider reports beside what is recorded, by day and model."""
+    compared = reconciled(desk.store_url, _range(request))
+    found: dict[str, list[dict[str, Any]]] = {"reconciled": [], "batch": []}
+    for each in reconciled_json(compared):
+        found.setdefault(each.pop("type"), []).append(each)
+    (total,) = found.pop("total")
+    return {
+        "since": compared.days.since, "until": compared.days.until, "lines": found.pop("reconciled"),
+        "batches": found.pop("batch"), "beside": found, "total": total,
+        "why": _words(compared.made.by_reason()),
+    }  # fmt: skip
+
+
+def _words(reasons: Mapping[str, Decimal]) -> Iterable[dict[str, Any]]:
+    return [{"reason": kind, "words": REASON_WORDS[kind], "usd": usd} for kind, usd in reasons.items()]
+
+
+PAGES = (
+    PageRoute("costs", _costs, "costs.html", "costs"),
+    PageRoute("costs/reconciled", _reconciled, "reconciled.html", "reconciled"),
+)
+WRITES: tuple[WriteRoute, ...] = ()
+RAWS = (RawRoute("costs.csv", _csv, "costs_csv"),)
+STREAMS: tuple[StreamRoute, ...] = ()
