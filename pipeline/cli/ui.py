@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from pipeline import extras
-from pipeline.cli.options import own_option, store_option
-from pipeline.cli.text import say
+from pipeline.cli.options import RunName, own_option, store_option
+from pipeline.cli.text import count, say
+from pipeline.clock import SystemClock
 
 #: As pipeline.ui.server has it, which is loaded only when the desk is served.
 _PORT = 8484
@@ -23,14 +26,30 @@ _PORT = 8484
 @own_option("ui", "--root-path", default="", metavar="PATH", help="The prefix under which a proxy shows the desk.")
 @own_option("ui", "--allowed-host", multiple=True, metavar="NAME",
             help="A host name that a proxy forwards; can be given more than once.")  # fmt: skip
+@own_option("ui", "--export", type=click.Path(path_type=Path), metavar="DIR",
+            help="Write the pages of the runs RUN as files into a new folder instead.")  # fmt: skip
+@click.argument("runs", nargs=-1, type=RunName(), metavar="[RUN]...")
 @store_option
 def ui(
     port: int, no_open: bool, host: str, token_file: str, root_path: str, allowed_host: tuple[str, ...],
-    store: str | None,
+    export: Path | None, runs: tuple[str, ...], store: str | None,
 ) -> None:  # fmt: skip
-    """Serve the desk in the browser: watch, steer and review runs. Ctrl-C stops it, and no run."""
+    """Serve the desk in the browser: watch, steer and review runs. Ctrl-C stops it, and no run.
+
+    With --export DIR RUN... the pages of these runs are written as files that open from a disk.
+    """
+    if (export is None) == bool(runs):
+        raise click.UsageError("--export DIR and the runs RUN... go together.")
     if not all(map(extras.is_installed, extras.packages("ui"))):
         raise extras.not_installed("ui", "The desk in the browser")
+    if export is not None:
+        from pipeline.ui.export import export as write
+
+        pages, left_out = write(store, export, runs, SystemClock().now().strftime("%d %b %Y %H:%M UTC"))
+        say(f"Wrote {count(pages, 'page')}: {export / 'index.html'}")
+        if left_out:
+            say(f"{count(left_out, 'link')} of them lead to no page: a copy has {pages:,} at most.")
+        return
     from pipeline.ui.server import ServerAddress, serve
 
     serve(store, ServerAddress(host, port, token_file, root_path, allowed_host), open_browser=not no_open, say=say)

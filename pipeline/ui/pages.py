@@ -60,6 +60,8 @@ class RawRoute:
     path: str
     answer: Callable[[Desk, Request], Response]
     name: str
+    #: What its file ends in where a copy of the pages holds it.
+    suffix: str = ".txt"
 
 
 #: What redraws a part of a page: (desk, run, query of the page) → the data of its template, as `part`.

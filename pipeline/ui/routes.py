@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, compile_path
 from starlette.staticfiles import StaticFiles
 
 from pipeline import __version__
@@ -87,6 +89,19 @@ def application(desk: Desk) -> Starlette:
         return await run_in_threadpool(_refused, desk, request, PipelineError(what, code="unexpected"), 500)
 
     return Starlette(routes=routes, exception_handlers={HTTPException: missing, Exception: unexpected})
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], PageRoute | RawRoute]]:
+    return [(compile_path(f"/{route.path}")[0], route) for route in (*RAWS, *PAGES)]
+
+
+def find(path: str) -> tuple[PageRoute | RawRoute, dict[str, str]] | None:
+    """Return what answers GET of a path, and the path's parameters; None: nothing does."""
+    for pattern, route in _patterns():
+        if match := pattern.match(f"/{path}"):
+            return route, match.groupdict()
+    return None
 
 
 async def _health(request: Request) -> Response:
