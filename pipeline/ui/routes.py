@@ -93,7 +93,8 @@ def application(desk: Desk) -> Starlette:
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], PageRoute | RawRoute]]:
-    return [(compile_path(f"/{route.path}")[0], route) for route in (*RAWS, *PAGES)]
+    routes: tuple[PageRoute | RawRoute, ...] = (*RAWS, *PAGES)
+    return [(compile_path(f"/{route.path}")[0], route) for route in routes]
 
 
 def find(path: str) -> tuple[PageRoute | RawRoute, dict[str, str]] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import socket
 from contextlib import suppress
@@ -158,8 +159,8 @@ def test_nothing_is_written_by_get_or_another_method(desk: Served) -> None:
     assert desk.get("note?text=x").status == 405
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
         assert desk.ask(method, "/note", {"Cookie": desk.cookie}).status == 405
-    for write in routes.WRITES:
-        assert desk.get(write.path.format(run="x", item="y", seq=1)).status in (404, 405)
+    for path in {write.path for write in routes.WRITES} - {page.path for page in routes.PAGES}:
+        assert desk.get(re.sub(r"{[^}]*}", "7", path)).status in (404, 405), path
     assert DONE == []
 
 
