@@ -60,7 +60,8 @@ _OTHERS: Sequence[Row] = (
     Row(13, "W", CODE, "right options stand at every place over the course"),
     Row(16, "R", CODE, "each mark is for something else; bands of a rubric fall within the total", checks_items.marks,
         'No text stands twice in marks. A question that says "state" carries 1 mark. A rubric begins with the highest '
-        'band: "4: …", "2: …", "0: …", none above the marks of its card.'),
+        'band: "4: …", "2: …", "0: …", none above the marks of its card. In a mock exam a card names its paper in '
+        "component and has marks in the paper's ratio to minutes: of 40 marks in 60 minutes, 20 in 30."),
     Row(17, "R", CODE, "each mark says in words why it is given", checks_items.scheme,
         r'The first line of a mark says in words why it is given ("substitutes into the formula"); the second, after a '
         r'line break, what earns it here ("\(0.5\times 8\times 6\)").'

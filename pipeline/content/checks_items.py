@@ -99,6 +99,8 @@ def _only_in_key(ask: str, options: Sequence[Option]) -> str | None:
     return next((word for word in sorted(key) if word not in others), None)
 
 
+#: How far the marks of a paper in a mock exam may be from its share of the minutes.
+PAPER_SLACK = 0.2
 #: Command words that ask for one thing only.
 _ONE_MARK = re.compile(r"^\W*(?:state|name|write down)\b(?!.{0,80}\b(?:and|two|three|both)\b)", re.I)
 
@@ -112,12 +114,27 @@ def marks(case: Case) -> Iterator[Fault]:
                 yield Fault(f"{where}.marks.{place}", "the same mark twice", "a reason of its own for each mark")
         if len(item.marks) > 1 and not item.parts and _ONE_MARK.match(item.ask):
             yield Fault(f"{where}.marks", f"{len(item.marks)} marks for {item.ask[:40]}", "1 mark", "W")
+    yield from _papers(case)
     for number, card in enumerate(case.lesson.cards, 1):
         if isinstance(card, QuestionCard) and card.rubric:
             limits = [int(band.split(":")[0]) for band in card.rubric]
             total = sum(len(item.marks) for item in card.items)
             if any(one <= two for one, two in pairwise(limits)) or limits[0] > total:
                 yield Fault(f"c{number}.rubric", f"bands from {limits} of {total} marks", "falling, within the total")
+
+
+def _papers(case: Case) -> Iterator[Fault]:
+    """Warn of a paper of a mock exam that has far more or fewer marks than its minutes give."""
+    papers = {part["id"]: part for part in (case.course.get("assessment") or {}).get("components", ())}
+    for number, card in enumerate(case.lesson.cards, 1):
+        paper = papers.get(card.component or "") if isinstance(card, QuestionCard) else None
+        if isinstance(card, QuestionCard) and paper and paper.get("marks") and paper.get("minutes"):
+            wanted, total = (
+                paper["marks"] * card.minutes / paper["minutes"],
+                sum(len(item.marks) for item in card.items),
+            )
+            if abs(total - wanted) > PAPER_SLACK * wanted:
+                yield Fault(f"c{number}", f"{total} marks in {card.minutes} minutes", f"about {wanted:.0f}", "W")
 
 
 def scheme(case: Case) -> Iterator[Fault]:

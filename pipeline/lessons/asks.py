@@ -30,7 +30,7 @@ from pipeline.content.lesson import BLIND_SCHEMA, CORRECTIONS_SCHEMA, LESSON_SCH
 from pipeline.content.levels import level_text
 from pipeline.lessons.course import Course, Group
 from pipeline.lessons.plan import Plan
-from pipeline.lessons.prompts import fields_of, render
+from pipeline.lessons.prompts import EXAMPLES, fields_of, render
 from pipeline.lessons.schemas import (
     CRITIQUE_SCHEMA,
     ENTRY_SCHEMA,
@@ -218,8 +218,11 @@ class Asks:
 
     def _author(self, entries: Iterable[OutlineEntry]) -> Segment:
         """Return what the author of every lesson reads, its corrections too."""
-        values = {**self._frame(), "scheme": _scheme_text(entries)}
-        return Segment(render("author", self.prompts["author"], values), cache=True)
+        prompt, values = self.prompts["author"], {**self._frame(), "scheme": _scheme_text(entries)}
+        # Prompts of earlier runs hold their examples themselves.
+        if "examples" in fields_of(prompt):
+            values["examples"] = self.prompts[EXAMPLES.get(self.course.subject, "examples_words")].strip()
+        return Segment(render("author", prompt, values), cache=True)
 
     def _shared(self) -> Segment:
         return Segment(render("shared", self.prompts["shared"], self._frame()), cache=True)

@@ -138,7 +138,11 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "detail": frozenset({"order", "people", "places"}),
     "scheme": frozenset({"scheme"}),
     "revision": frozenset({"faults"}),
-    "author": frozenset({"course", "level", "scheme"}),
+    "author": frozenset({"course", "level", "scheme", "examples"}),
+    "examples_mathematics": frozenset(),
+    "examples_science": frozenset(),
+    "examples_computing": frozenset(),
+    "examples_words": frozenset(),
     "task": frozenset({"order", "lesson_type", "points", "people", "places"}),
     "correction": frozenset({"order", "points", "findings", "anew"}),
     "solver": frozenset(),
@@ -146,6 +150,12 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "reviewer": frozenset({"course", "level"}),
     "review": frozenset({"order", "points", "facts", "again"}),
 }
+#: Subject → the prompt with an example of each kind of item; other subjects have that of answers in words.
+EXAMPLES = {
+    "mathematics": "examples_mathematics", "application_of_mathematics": "examples_mathematics",
+    "physics": "examples_science", "chemistry": "examples_science", "biology": "examples_science",
+    "computing_science": "examples_computing",
+}  # fmt: skip
 #: Prompts of lessons of today's schema. Raise the schema's version, and they get other names.
 LESSON_PROMPTS = ("author", "task", "correction", "solver", "solve", "reviewer", "review")
 #: Prompts of lessons of schema 1; a run that is pinned to them has none of today's.

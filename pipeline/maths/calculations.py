@@ -78,8 +78,7 @@ class _Printer:
     def _part(self, node: ast.expr) -> tuple[str, int]:
         match node:
             case ast.Name(id=name):
-                plain = name.removesuffix("_")
-                return r"\pi" if plain == "pi" else plain if len(plain) == 1 else rf"\text{{{plain}}}", _ATOM
+                return _name(name.removesuffix("_")), _ATOM
             case ast.UnaryOp(operand=operand):
                 return f"-{self.tex(operand, _PRODUCT)}", _SUM
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
@@ -124,6 +123,13 @@ class _Printer:
         if plain in _CALLS:
             return _CALLS[plain].format(*args), _ATOM
         return rf"\text{{{plain}}}({', '.join(args)})", _ATOM
+
+
+def _name(name: str) -> str:
+    """Return a letter, pi, or the part of a question whose result a name stands for."""
+    if name.startswith("part_"):
+        return rf"\text{{({name[-1]})}}"
+    return r"\pi" if name == "pi" else name if len(name) == 1 else rf"\text{{{name}}}"
 
 
 def _worked_out(one: Fraction, op: ast.operator, other: Fraction) -> Fraction | None:

@@ -19,6 +19,7 @@ from pipeline.maths.evaluation import EvaluationError
         ("(2/3)*x", r"\frac{2}{3}x"), ("2*3^2", r"2 \times 3^{2}"), ("(-5)^2", "(-5)^{2}"),
         ("20000*1.05", r"20{,}000 \times 1.05"), ("4*pi*r^2", r"4\pi r^{2}"), ("root(27, 3)", r"\sqrt[3]{27}"),
         ("roots(x^2 - 4, x)", "x^{2} - 4 = 0"), ("(3, -2)", "(3, -2)"), ("mean(3, 5)", r"\text{mean}(3, 5)"),
+        ("part_a*60", r"\text{(a)} \times 60"),
         ("x^(3/2)", r"x^{\frac{3}{2}}"), ("5*sin(40)/sin(60)", r"\frac{5 \times \sin(40)}{\sin(60)}"),
     ],
 )  # fmt: skip

@@ -21,9 +21,9 @@ from pipeline.lessons import prompts
 from pipeline.lessons.asks import Asks, Draft
 from pipeline.lessons.estimate import estimate
 from pipeline.lessons.plan import make_plan
-from pipeline.lessons.prompts import PLACEHOLDERS, load_prompts, render
+from pipeline.lessons.prompts import EXAMPLES, PLACEHOLDERS, load_prompts, render
 from pipeline.lessons.release import RULE
-from pipeline.lessons.schemas import CRITERIA, Critique, EntryDetails, Outline
+from pipeline.lessons.schemas import CRITERIA, Critique, Entry, EntryDetails, Outline
 from pipeline.llm.base import Request
 from pipeline.publish.mathml import check
 from tests.checking import MATHS, course, scheme_of
@@ -36,6 +36,7 @@ ALL_MODELS = {
     "entry": prompts.ENTRY_MODELS,
     "reviewer": prompts.CRITIC_MODELS,
 }
+SCHEME = [Entry.model_validate(entry) for entry in scheme_of(course(), 3)]
 EIGHTEEN = estimate(Asks(MATHS, PROMPTS, "some-model", "low"), 18)
 
 
@@ -88,9 +89,28 @@ def test_prompts_state_every_rule_that_can_send_a_lesson_back() -> None:
     assert not any("[[" in text for text in PROMPTS.values())
 
 
-def test_examples_in_the_prompt_are_items_that_pass_the_checks() -> None:
+def test_each_subject_has_examples_of_its_own() -> None:
+    shown = {}
+    for subject in ("physics", "chemistry", "mathematics", "computing_science", "history"):
+        asks = Asks(MATHS.model_copy(update={"subject": subject}), PROMPTS, "some-model")
+        shown[subject] = asks.lesson(SCHEME, 1).system[0].text
+    assert "CH₄ + 2O₂ → CO₂ + 2H₂O" in shown["chemistry"]
+    assert "gram formula mass" in shown["physics"]
+    assert "the binary number 1011" in shown["computing_science"]
+    assert "primary source" in shown["history"]
+    assert all("rational denominator, in its" in text for name, text in shown.items() if name == "mathematics")
+    assert not [
+        name for name, text in shown.items() if name != "mathematics" and "rational denominator, in its" in text
+    ]
+    # Runs that began with an author prompt that held its examples go on with it.
+    old = {**PROMPTS, "author": PROMPTS["author"].replace("{{examples}}", "as it was")}
+    assert "as it was" in Asks(MATHS, old, "some-model").lesson(SCHEME, 1).system[0].text
+
+
+@pytest.mark.parametrize("name", sorted({*EXAMPLES.values(), "examples_words"}))
+def test_examples_in_the_prompts_are_items_that_pass_the_checks(name: str) -> None:
     """One of each kind, checked in the place of the first practice items of a good lesson."""
-    lines = [line for line in PROMPTS["author"].splitlines() if line.startswith('{"')]
+    lines = [line for line in PROMPTS[name].splitlines() if line.startswith('{"')]
     items = [json.loads(line) for line in lines]
     assert {next(name for name in ("answer", "options", "parts") if name in item) for item in items} == {
         "answer", "options", "parts",
