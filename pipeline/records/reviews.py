@@ -84,7 +84,7 @@ def standing(made: str, seq: int, found: Sequence[Review]) -> ReviewState:
     last = kept[-1] if kept else None
     undoable = last if last and last.question in own and not _is_spent(last, seq) else None
     if edit and base[edit] != made:
-        author = next(each for each in reversed(kept) if each.edit == edit)
+        author = next(each for each in reversed(kept) if each.edit == edit and each.choice == EDIT)
         return ReviewState(CONFLICT, made, edit, author, (author.by,), undoable, len(found))
     content = edit or made
     about = [each for each in kept if content in (each.edit, each.question) and each.choice not in (TAKE, EDIT)]
