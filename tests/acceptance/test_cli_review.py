@@ -153,4 +153,4 @@ def test_reviewer_who_dies_at_any_call_of_the_disk_leaves_a_whole_decision_or_no
         assert decide(store, run, 2, again).status == "edited"
         shutil.rmtree(place)
     assert seen == {"open", "edited"}
-    assert at > 3
+    assert at > 2
