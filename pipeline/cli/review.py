@@ -46,7 +46,8 @@ _FLAGS = ("approve", "keep", "take", "undo")
     "review", "--by", default="", metavar="NAME", help="Who decides, as it is published.  [default: the login name]"
 )
 @own_option("review", "--note", default="", metavar="TEXT", help="A note to keep with the decision.")
-@click.option(
+@own_option(
+    "review",
     "--export",
     type=click.Path(path_type=Path),
     metavar="FILE.jsonl",

@@ -23,7 +23,7 @@ from pipeline.settings import Execution, Identity, option_fields, options_of, pa
 ONE_ACT = {
     "--resume", "--resubmit", "--from", "--force", "--yes", "--accept-changes", "--skip-failed", "--retry-failed",
     "--overwrite", "--refresh", "--retry-unknown", "--resume-from", "--auto-approve", "--allow-tools",
-    "--rerun-current", "--all", "--approve", "--edit", "--redo", "--keep", "--take", "--undo", "--export",
+    "--rerun-current", "--all", "--approve", "--edit", "--redo", "--keep", "--take", "--undo",
 }  # fmt: skip
 #: One store, one form of output: the same variable everywhere.
 SHARED = {"--store": "PIPELINE_STORE", "--json": "PIPELINE_JSON", "--catalogue": "PIPELINE_CATALOGUE",
