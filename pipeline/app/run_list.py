@@ -64,6 +64,10 @@ class RunRow:
     owned: bool = False
     #: It was running when its process ended without a word.
     gone: bool = False
+    #: Who writes: a model's id, or offline.
+    author: str = ""
+    #: seq of the last record that this tells of; 0: not known.
+    seq: int = 0
     #: Records are missing that may have held calls: the cost is a lower bound.
     at_least: bool = False
     #: Of a run that has no steps of ours: how many checkpoints of another system it holds.
@@ -126,6 +130,8 @@ def row_of(head: Head) -> RunRow:
         parent=text("run", document.get("parent") or {}),
         owned=head.owned,
         gone=head.gone,
+        author=text("model", document.get("identity") or {}) or text("author"),
+        seq=document.get("seq") or 0,
         at_least=bool(sums.get("holes") or head.known),
         checkpoints=document.get("checkpoints") if threads else None,
         command=text("resume_command"),

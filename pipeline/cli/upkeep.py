@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import click
 
+from pipeline.app.removals import removal_json, removal_lines, removals
 from pipeline.app.stores import open_account, open_store
 from pipeline.cli.displays import confirmer
 from pipeline.cli.options import RunName, json_option, own_option, run_argument, store_option
-from pipeline.cli.text import count, one_line, say, say_json, size, spent_text, warn
+from pipeline.cli.text import count, say, say_json, warn
 from pipeline.clock import SystemClock
 from pipeline.errors import NeedsConfirmation, RunLocked, RunNotFound
-from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Account, Movable, Store
 from pipeline.store.emergency import aside, claimed, owner_of
 from pipeline.store.reader import resolve
@@ -70,12 +70,7 @@ def delete(runs: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool, store
     """
     place = open_store(store)
     names = list(dict.fromkeys(resolve(place, run) for run in runs))
-    owned = {head.run_id for head in place.heads() if head.owned}
-    for name in names:
-        if name in owned:
-            raise RunLocked(f"Run {name} is still going; nothing was deleted.", hint="Stop it, then delete it.")
-    going = [removal(place, name) for name in names]
-    _remove(going, place, open_account(store), "delete", dry_run=dry_run, yes=yes, as_json=as_json)
+    _remove(removals(place, names), place, open_account(store), "delete", dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 def _remove(
@@ -89,8 +84,7 @@ def _remove(
     """
     if not as_json:
         for each in going:
-            for line in _lines(each):
-                say(line)
+            say("\n  ".join(removal_lines(each)))
     runs, past = count(len(going), "run"), f"{verb.removesuffix('e')}ed"
     if not dry_run:
         confirm = None if as_json and not yes else confirmer(yes=yes)
@@ -104,7 +98,7 @@ def _remove(
         gone = not dry_run and _is_removed(place, account, each)
         done += gone
         if as_json:
-            say_json(_row(each, removed=gone))
+            say_json(removal_json(each, removed=gone))
     if not as_json:
         say(f"{runs} would be {past}." if dry_run else f"{count(done, 'run')} {past}.")
 
@@ -117,33 +111,6 @@ def _is_removed(place: Store, account: Account, going: Removal) -> bool:
         warn(f"Not removed: {error.message}")
         return False
     return True
-
-
-def _lines(going: Removal) -> list[str]:
-    """Return what removing a run frees, what stays, and what is lost with it."""
-    if going.sums is None:
-        return [f"{going.run}  it cannot be read: its cost is unknown and will not stay on the account"]
-    values = f" and {count(going.values, 'value')}" if going.values else ""
-    name = " ".join(str(going.sums.get(field) or "") for field in ("subject", "level")).strip() or going.pipeline
-    lines = [
-        f"{going.run}  {one_line(name or '-', 60)}, {(going.detail or going.status).replace('_', ' ')}",
-        f"  frees {count(going.records, 'record')}{values}, {size(going.bytes)} of records; "
-        f"stays on the account: {spent_text(going.spent)}",
-    ]
-    if going.status != COMPLETED:
-        lines.append("  it can no longer be resumed: what it has made so far is lost")
-    lines += [f"  batch {batch} is still at the provider: its answers are billed and lost" for batch in going.batches]
-    return lines
-
-
-def _row(going: Removal, *, removed: bool) -> dict[str, Any]:
-    spend = going.spent
-    return {
-        "run": going.run, "status": going.status, "status_detail": going.detail, "records": going.records,
-        "bytes": going.bytes, "values": going.values, "cost_usd": None if going.sums is None else spend.usd,
-        "possibly_usd": None if spend.unbounded else spend.high, "unpriced_calls": spend.unpriced,
-        "batches": list(going.batches), "removed": removed,
-    }  # fmt: skip
 
 
 @click.command("recover")

@@ -66,12 +66,14 @@ class Listing:
         raw = tip.head
         if raw is None or not tip.journal or not sealed(raw) or not _tells_all(raw, tip):
             return self._rebuilt(tip, match)
-        document, owned, changed = HeadText(raw, {}), None, {}
+        # A folder that was copied is a run of its own, whatever its head says.
+        named = {"run_id": tip.run}
+        document, owned, changed = HeadText(raw, named), None, {}
         try:
             if document.get("status_detail") == "running":
                 owned = tip.owned()
                 changed = seen_now(document, owned)
-                document = HeadText(raw, changed)
+                document = HeadText(raw, {**named, **changed})
             if not document.wanted(match):
                 return None
         except ValueError:

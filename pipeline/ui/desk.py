@@ -14,6 +14,7 @@ from pipeline.clock import Clock, SystemClock
 from pipeline.records.run import RunState
 from pipeline.store.address import store_words
 from pipeline.store.base import Head, Store
+from pipeline.ui.run_index import RunIndex
 from pipeline.ui.watch import RunNow, Watches
 
 #: The cookie that keeps the name of who decides here.
@@ -36,6 +37,8 @@ class Desk:
         self.clock = clock or SystemClock()
         self._store = open_store(store_url or environment.default_store(), concurrency=0)
         self._watches = Watches(self._store, self.clock)
+        #: Rows of all runs, for filters and counts.
+        self.runs = RunIndex(self._store, self.clock)
         #: Set when the server stops: streams end at once.
         self.stopping = asyncio.Event()
 

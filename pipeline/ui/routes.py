@@ -41,7 +41,7 @@ from pipeline.ui.stream import part_events, record_events
 
 PAGES: tuple[PageRoute, ...] = (*runs.PAGES, *run.PAGES, *costs.PAGES, *questions.PAGES)
 WRITES: tuple[WriteRoute, ...] = (*runs.WRITES, *run.WRITES, *questions.WRITES)
-RAWS: tuple[RawRoute, ...] = (*run.RAWS, *costs.RAWS)
+RAWS: tuple[RawRoute, ...] = (*runs.RAWS, *run.RAWS, *costs.RAWS)
 STREAMS: tuple[StreamRoute, ...] = (*runs.STREAMS, *run.STREAMS)
 #: Every page's data stands below it under the page's own path.
 API = "api/v1/"

@@ -1,30 +1,229 @@
-"""Runs: which there are, newest first."""
+"""Runs: which there are, newest first; found by filters with counts; many at once stopped, resumed, deleted."""
 
 from __future__ import annotations
 
-from itertools import islice
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import Response
 
-from pipeline.app.run_list import row_of
+from pipeline.app.run_list import CORRUPT, RunRow
+from pipeline.app.spreadsheet import csv_text
+from pipeline.clock import parse_iso
+from pipeline.errors import PipelineError
+from pipeline.records.statuses import COMPLETED, FAILED, PENDING, SKIPPED
+from pipeline.ui import run_choice
 from pipeline.ui.desk import Desk
-from pipeline.ui.pages import Data, PageRoute, StreamRoute, WriteRoute
-from pipeline.ui.shapes import run_word
+from pipeline.ui.pages import Data, FormFields, PageRoute, RawRoute, StreamRoute, WriteRoute, place
+from pipeline.ui.run_index import Asked, behind, word_of
+from pipeline.ui.shapes import GONE
 
 #: Rows of a page.
 ROWS = 50
+#: What a run can be, in the order of the counts: what moves or waits, what stands, what is over.
+_ORDER = (
+    "running", "waits for a person", "waits for a batch", GONE, "interrupted", "cut off", "stopped at the ceiling",
+    "paused by a rate limit", "stopped by the account's limit", "stopped as asked", FAILED, "cannot be read", PENDING,
+    COMPLETED, SKIPPED,
+)  # fmt: skip
+#: The newest days that a filter offers.
+_DAYS = 14
+#: Rows that one export reads at most.
+_EXPORTED = 100_000
+_COLUMNS = (
+    "run", "pipeline", "subject", "level", "status", "steps_completed", "steps_total", "cost_usd", "possibly_usd",
+    "unpriced_calls", "made_by", "started_at", "updated_at", "seconds", "fork_of", "error",
+)  # fmt: skip
+
+
+def asked_of(query: Mapping[str, str]) -> Asked:
+    """Return the filters of a URL or form."""
+    names = ("q", "status", "subject", "level", "model")
+    return Asked(**{name: query.get(name, "").strip() for name in names}, day=query.get("from", "").strip())
+
+
+def query_of(asked: Asked, **more: str) -> dict[str, str]:
+    """Return filters as the query of a URL."""
+    named = {name: getattr(asked, name) for name in ("q", "status", "subject", "level", "model")}
+    return {**named, "from": asked.day, **more}
+
+
+def row_data(row: RunRow) -> Data:
+    """Return a run as one row of the page."""
+    word = word_of(row)
+    done, failed = row.steps_completed - row.steps_skipped, row.steps_failed or int(row.status == FAILED)
+    running = int(word == "running" and row.steps_completed < row.steps_total)
+    rest = max(row.steps_total - row.steps_completed - failed - running, 0)
+    return {
+        "run": row.run_id, "pipeline": row.pipeline, "name": name_of(row), "word": word, "fork_of": row.parent,
+        "steps": [["done", done], ["run", running], ["fail", failed], ["rest", rest]],
+        "steps_text": _steps_text(row, done, failed), "cost_usd": row.cost_usd, "possibly_usd": row.possibly_usd,
+        "unbounded": row.possibly_usd is None, "at_least": row.at_least, "unpriced_calls": row.unpriced_calls,
+        "made_by": row.author, "started_at": row.started_at, "updated_at": row.updated_at, "seconds": _seconds(row),
+        "error": row.error if row.status in (FAILED, CORRUPT) else "", "owned": row.owned, "resumable": row.resumable,
+    }  # fmt: skip
+
+
+def name_of(row: RunRow) -> str:
+    """Return what a run makes, for people: its course, else what was run."""
+    course = ", ".join(text.replace("_", " ").capitalize() for text in (row.subject, row.level) if text)
+    return course or row.target.rpartition("/")[2] or row.pipeline or row.run_id
+
+
+def _steps_text(row: RunRow, done: int, failed: int) -> str:
+    if row.checkpoints is not None:
+        return f"{row.checkpoints} checkpoints kept"
+    if not row.steps_total:
+        return ""
+    return f"{done} of {row.steps_total} steps" + (f", {failed} failed" if failed else "")
+
+
+def _seconds(row: RunRow) -> float | None:
+    try:
+        return (parse_iso(row.updated_at) - parse_iso(row.started_at)).total_seconds()
+    except ValueError:
+        return None
 
 
 def _runs(desk: Desk, request: Request) -> Data:
-    rows = [row_of(head) for head in islice(desk.heads(), ROWS)]
+    query = request.query_params
+    asked, after = asked_of(query), query.get("after", "")
+    if asked == Asked():
+        rows, data = _all_runs(desk, after)
+    else:
+        rows, data = _some_runs(desk, asked, after)
+    shown = [row_data(row) for row in rows[:ROWS]]
+    names = ",".join(row["run"] for row in shown)
+    live = {"rows": names, "newest": names.partition(",")[0] if not after else ""}
+    choice = run_choice.asked_for(desk, query.get("ask", ""), query.getlist("run"))
     return {
-        "rows": [
-            {**row.to_json(), "word": run_word(row.status, row.status_detail), "possibly_usd": row.possibly_usd}
-            for row in rows
-        ]
+        "rows": shown, **data, "asked": query_of(asked), "filtered": asked != Asked(), "after": after, "choice": choice,
+        "older": rows[ROWS - 1].run_id if len(rows) > ROWS else "", "store_words": desk.store_words(),
+        "live": {"path": "events", "seq": 0, "query": query_of(asked, **live)},
+    }  # fmt: skip
+
+
+def _all_runs(desk: Desk, after: str) -> tuple[list[RunRow], Data]:
+    """Return a page of the store itself; the counts where every run was looked at before."""
+    index = desk.runs
+    rows = index.page(after, ROWS + 1) if after else index.newest()
+    return rows, counts_data(desk, Asked()) if index.seen else {"counts": None, "matches": None}
+
+
+def _some_runs(desk: Desk, asked: Asked, after: str) -> tuple[list[RunRow], Data]:
+    index = desk.runs
+    index.newest()
+    names, _ = index.look(asked)
+    rows = index.rows(behind(names, after), asked, ROWS + 1)
+    return rows, counts_data(desk, asked)
+
+
+def counts_data(desk: Desk, asked: Asked) -> Data:
+    """Return how many runs have what, and how many are as asked; each filter counted among what the others leave."""
+    names, found = desk.runs.look(asked)
+    status = found["status"]
+    words = sorted(status, key=lambda word: _ORDER.index(word) if word in _ORDER else len(_ORDER))
+    # What is chosen stays on the page when no run has it any more.
+    words += [asked.status] if asked.status and asked.status not in words else []
+    counts = {
+        "status": [[word, status[word]] for word in words],
+        **{name: _options(found[name], getattr(asked, name)) for name in ("subject", "level", "model")},
+        "from": _days(found["day"], asked.day),
+        "all": sum(status.values()),
     }
+    return {"counts": counts, "matches": len(names)}
+
+
+def _options(found: Counter[str], chosen: str) -> list[list[Any]]:
+    names = sorted({*found, chosen} - {""})
+    return [[name, found[name]] for name in names]
+
+
+def _days(found: Counter[str], chosen: str) -> list[list[Any]]:
+    """Return days, newest first, each with the runs that began then or later."""
+    days = sorted({*sorted(found, reverse=True)[:_DAYS], chosen} - {""}, reverse=True)
+    return [[day, sum(number for other, number in found.items() if other >= day)] for day in days]
+
+
+def _changes(desk: Desk, query: Mapping[str, str]) -> Iterator[tuple[str, str, Data]]:
+    """Yield the rows of an open page, how many runs are newer than its first, and the counts."""
+    index, asked = desk.runs, asked_of(query)
+    fresh = [row.run_id for row in index.newest()]
+    names = [name for name in query.get("rows", "").split(",") if name][:ROWS]
+    there = {row.run_id: row for row in index.rows(names, Asked(), len(names))}
+    for name in names:
+        gone = {"run": name, "gone": True}
+        yield f"run-{name}", "_run_row.html", row_data(there[name]) if name in there else gone
+    newest = query.get("newest", "")
+    number = fresh.index(newest) if newest in fresh else len(fresh) if newest else 0
+    yield "new-runs", "_runs_new.html", {"number": number, "more": number == len(fresh) > 0, "asked": query_of(asked)}
+    if index.seen:
+        yield "counts", "_runs_counts.html", {**counts_data(desk, asked), "asked": query_of(asked)}
+
+
+def _csv(desk: Desk, request: Request) -> Response:
+    """Return runs as CSV: those named by `run`, else all that the filters leave."""
+    asked, chosen = asked_of(request.query_params), request.query_params.getlist("run")
+    index = desk.runs
+    if not chosen:
+        index.newest()
+    names = chosen or index.look(asked)[0]
+    rows = index.rows(names[:_EXPORTED], Asked() if chosen else asked, _EXPORTED)
+    text = csv_text([_COLUMNS, *(_cells(row) for row in rows)])
+    headers = {"content-disposition": 'attachment; filename="runs.csv"'}
+    return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _cells(row: RunRow) -> Sequence[object]:
+    seconds = _seconds(row)
+    return [
+        row.run_id, row.pipeline, row.subject, row.level, word_of(row), row.steps_completed, row.steps_total,
+        row.cost_usd, "" if row.possibly_usd is None else row.possibly_usd, row.unpriced_calls, row.author,
+        row.started_at, row.updated_at, "" if seconds is None else seconds, row.parent, row.error,
+    ]  # fmt: skip
+
+
+def _back(form: FormFields) -> str:
+    return place("", query_of(asked_of(form), after=form.get("after", "")))
+
+
+def _each(desk: Desk, form: FormFields, act: Callable[[Desk, Sequence[str]], run_choice.Ended], done: str) -> str:
+    """Do something with every run of a form; the list again if all went well.
+
+    Raises:
+        PipelineError: It could not be done with some; all others are done.
+    """
+    runs = list(dict.fromkeys(form.all("run")))
+    refused = [(run, error) for run, error in act(desk, runs) if error is not None]
+    if not refused:
+        return _back(form)
+    first = refused[0][1]
+    if len(runs) == 1:
+        raise first
+    said = " ".join(f"{run}: {error.message}" for run, error in refused)
+    text = f"{len(runs) - len(refused)} of {len(runs)} runs were {done}. {said}"
+    raise PipelineError(text, code=first.code, hint=first.hint)
+
+
+def _stop(desk: Desk, request: Request, form: FormFields) -> str:
+    return _each(desk, form, lambda desk, runs: run_choice.stop(desk, runs, cancel=bool(form.get("cancel"))), "stopped")
+
+
+def _resume(desk: Desk, request: Request, form: FormFields) -> str:
+    return _each(desk, form, run_choice.resume, "resumed")
+
+
+def _delete(desk: Desk, request: Request, form: FormFields) -> str:
+    return _each(desk, form, run_choice.delete, "deleted")
 
 
 PAGES = (PageRoute("", _runs, "runs.html", "runs"),)
-WRITES: tuple[WriteRoute, ...] = ()
-STREAMS: tuple[StreamRoute, ...] = ()
+WRITES: tuple[WriteRoute, ...] = (
+    WriteRoute("runs/stop", _stop, "runs"),
+    WriteRoute("runs/resume", _resume, "runs"),
+    WriteRoute("runs/delete", _delete, "runs"),
+)
+RAWS: tuple[RawRoute, ...] = (RawRoute("runs.csv", _csv, "runs.csv"),)
+STREAMS: tuple[StreamRoute, ...] = (StreamRoute("events", changes=_changes, every=2.0),)

@@ -238,11 +238,14 @@ class SqlBackend(Backend):
         name, more = ("tips_of_claim", (claim,)) if claim else ("tips", ())
         # No id lies between one and the same with a space.
         last = (start[:_STEM], len(start), f"{start} ") if start else _NEWEST
-        while page := self._look(name, *last, *more):
+        # Whoever asks for one run reads no further.
+        size = 1 if start else _RUNS
+        while page := self._look(name, *last, *more, size):
             yield from map(self._tip, page)
             last = page[-1][:3]
-            if len(page) < _RUNS:
+            if len(page) < size:
                 return
+            size = _RUNS
 
     def parts(self, run: str, beginning: str = "") -> Sequence[str]:
         """See Backend.parts."""

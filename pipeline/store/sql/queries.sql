@@ -113,7 +113,7 @@ SELECT path FROM journals WHERE run_id = ? AND path <> '' ORDER BY path
 -- name: tips
 WITH page AS (
   SELECT * FROM journals WHERE path = '' AND (stem, width, run_id) < (?, ?, ?)
-  ORDER BY stem DESC, width DESC, run_id DESC LIMIT 50
+  ORDER BY stem DESC, width DESC, run_id DESC LIMIT ?
 )
 SELECT j.stem, j.width, j.run_id, j.epoch, j.holder, {now} - j.beat_at, j.beat_at, CAST(o.data AS {bytes}),
   CAST(r.line AS {bytes}), (SELECT MAX(e.seq) FROM records e WHERE e.journal = j.journal)
@@ -124,7 +124,7 @@ ORDER BY j.stem DESC, j.width DESC, j.run_id DESC
 -- name: tips_of_claim
 WITH page AS (
   SELECT * FROM journals WHERE path = '' AND (stem, width, run_id) < (?, ?, ?) AND claim = ?
-  ORDER BY stem DESC, width DESC, run_id DESC LIMIT 50
+  ORDER BY stem DESC, width DESC, run_id DESC LIMIT ?
 )
 SELECT j.stem, j.width, j.run_id, j.epoch, j.holder, {now} - j.beat_at, j.beat_at, CAST(o.data AS {bytes}),
   CAST(r.line AS {bytes}), (SELECT MAX(e.seq) FROM records e WHERE e.journal = j.journal)

@@ -10,7 +10,7 @@ from tests.sample_runs import completed_run, failed_run
 
 def test_page_and_json_show_the_same_runs(root: Path, desk: Served) -> None:
     runs = {failed_run(root), completed_run(root)}
-    assert {row["run_id"] for row in desk.data("")["rows"]} == runs
+    assert {row["run"] for row in desk.data("")["rows"]} == runs
     page = desk.get("").page
     assert {row.attributes.get("id", "") for row in page.all("tr")} >= {f"run-{run}" for run in runs}
 

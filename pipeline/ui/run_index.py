@@ -1,0 +1,251 @@
+"""The runs of a store as rows that are kept: what filters and counts need, renewed only where a run has changed.
+
+The newest runs are looked at by every request; all of them again at times, by a thread beside it. A row that may
+change without a record (its process may die) is read afresh whenever it is shown, and so is one that this desk changed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+from pipeline.app.run_list import RunRow, row_of
+from pipeline.app.stores import head_of
+from pipeline.clock import Clock
+from pipeline.errors import PipelineError, RunNotFound
+from pipeline.records.statuses import IN_PROGRESS
+from pipeline.store.base import Store
+from pipeline.store.names import older
+from pipeline.ui.shapes import run_word
+
+#: Runs that are kept, the newest; about 2 kB each.
+MOST = 50_000
+#: Runs that every request looks at: those of a page, and one that tells whether there are more.
+_NEWEST = 51
+#: All runs are looked at again after so many seconds, or so many times what it took.
+_SECONDS, _TIMES = 15.0, 20
+
+
+class Facets(NamedTuple):
+    """What a run is found by."""
+
+    run: str
+    #: All that a text is looked for in, in small letters.
+    text: str
+    status: str
+    subject: str
+    level: str
+    model: str
+    day: str
+
+
+#: Facets that runs are counted by.
+COUNTED = ("status", "subject", "level", "model", "day")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which runs are wanted; "" where it does not matter."""
+
+    q: str = ""
+    status: str = ""
+    subject: str = ""
+    level: str = ""
+    model: str = ""
+    #: The UTC day that they began on, or later.
+    day: str = ""
+
+    def tests(self) -> Mapping[str, Callable[[Facets], bool]]:
+        """Return facet → whether a run has what is asked of it; only of those that are asked, the quick ones first."""
+        words, day = self.q.lower().split(), self.day
+        found: dict[str, Callable[[Facets], bool]] = {}
+        for place, name in enumerate(("status", "subject", "level", "model"), Facets._fields.index("status")):
+            if wanted := getattr(self, name):
+                found[name] = lambda facets, place=place, wanted=wanted: facets[place] == wanted  # type: ignore[misc]
+        if day:
+            found["day"] = lambda facets: facets.day >= day
+        if len(words) == 1:
+            found["q"] = lambda facets: words[0] in facets.text
+        elif words:
+            found["q"] = lambda facets: all(word in facets.text for word in words)
+        return found
+
+
+def word_of(row: RunRow) -> str:
+    """Return how a run stands, in the word that pages show."""
+    # A document of the original system says no more than in_progress.
+    return run_word(row.status, row.status_detail, gone=row.gone or not (row.status_detail or row.owned))
+
+
+def facets_of(row: RunRow) -> Facets:
+    """Return what a run is found by."""
+    text = " ".join((row.run_id, row.pipeline, row.subject, row.level, row.author, row.target, row.parent, row.error))
+    return Facets(
+        row.run_id, text.lower().replace("_", " ") + f" {row.run_id}", word_of(row), row.subject, row.level, row.author,
+        row.started_at[:10],
+    )  # fmt: skip
+
+
+class RunIndex:
+    """Rows of a store's runs; any number of threads."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+        self._lock = threading.Lock()
+        #: Newest first.
+        self._rows: dict[str, RunRow] = {}
+        self._facets: list[Facets] | None = None
+        #: All runs were looked at once.
+        self._seen = threading.Event()
+        #: When that may be done again; whether it is being done.
+        self._due, self._sweeping = 0.0, False
+
+    @property
+    def seen(self) -> bool:
+        """Return whether all runs were looked at."""
+        return self._seen.is_set()
+
+    def newest(self) -> list[RunRow]:
+        """Look at the newest runs, and have all of them looked at where that is due; the rows of the newest."""
+        fresh: dict[str, RunRow] = {}
+        for head in self._store.heads():
+            known = head.run_id in self._rows
+            row = fresh[head.run_id] = row_of(head)
+            if len(fresh) >= _NEWEST and (known or not self.seen):
+                break
+        else:
+            row = None
+        self._renew(fresh, row.run_id if row else "")
+        self.look_at_all()
+        return list(fresh.values())[:_NEWEST]
+
+    def _renew(self, fresh: Mapping[str, RunRow], last: str) -> None:
+        """Put rows in front; what is newer than `last` ("": than all) and not among them was removed."""
+        if not self.seen:
+            return
+        with self._lock:
+            names = list(self._rows)
+            rest = names[names.index(last) + 1 :] if last in self._rows else []
+            front = names[: len(names) - len(rest)]
+            if front != list(fresh) or any(self._rows[name] != row for name, row in fresh.items()):
+                merged = {**fresh, **{name: self._rows[name] for name in rest}}
+                self._rows, self._facets = dict(islice(merged.items(), MOST)), None
+
+    def page(self, after: str, number: int) -> list[RunRow]:
+        """Return rows of the runs behind one, in the store's own order, without any filter."""
+        heads = self._store.heads(start=after)
+        found = [row_of(head) for head in islice(heads, number + 1) if head.run_id != after]
+        return found[:number]
+
+    def look(self, asked: Asked) -> tuple[list[str], dict[str, Counter[str]]]:
+        """Return the ids of the runs that are asked for, newest first; and facet → value → how many runs have it.
+
+        A facet's runs are counted among those that all other filters leave.
+        """
+        tests = asked.tests()
+        left: dict[str, list[Facets]] = {"": [], **{name: [] for name in tests}}
+        for facets in self._all():
+            missed = ""
+            for name, test in tests.items():
+                if not test(facets):
+                    if missed:
+                        break
+                    missed = name
+            else:
+                left[missed].append(facets)
+        counts = {}
+        for name in COUNTED:
+            place = Facets._fields.index(name)
+            counts[name] = Counter([facets[place] for facets in (*left[""], *left.get(name, ()))])
+        return [facets.run for facets in left[""]], counts
+
+    def rows(self, names: Sequence[str], asked: Asked, number: int) -> list[RunRow]:
+        """Return the first rows of these runs that are still as asked; a run that may have changed is read again."""
+        tests, found = list(asked.tests().values()), []
+        for row in self._fresh(names):
+            facets = facets_of(row)
+            if all(test(facets) for test in tests):
+                found.append(row)
+                if len(found) == number:
+                    break
+        return found
+
+    def _fresh(self, names: Iterable[str]) -> Iterator[RunRow]:
+        for name in names:
+            row = self._rows.get(name)
+            if row is None or row.owned:
+                try:
+                    row = row_of(head_of(self._store, name))
+                except RunNotFound:
+                    self.forget(name)
+                    continue
+                self._put(row)
+            yield row
+
+    def _put(self, row: RunRow) -> None:
+        with self._lock:
+            if row.run_id in self._rows and self._rows[row.run_id] != row:
+                self._rows[row.run_id], self._facets = row, None
+
+    def forget(self, run: str) -> None:
+        """Drop a run that was removed."""
+        with self._lock:
+            if self._rows.pop(run, None) is not None:
+                self._facets = None
+
+    def touch(self, run: str) -> None:
+        """Read a run again that was just changed."""
+        self._put(row_of(head_of(self._store, run)))
+
+    def _all(self) -> list[Facets]:
+        """Return the facets of all runs; the first time that takes as long as a look at every run."""
+        self.look_at_all()
+        self._seen.wait()
+        with self._lock:
+            if self._facets is None:
+                self._facets = [facets_of(row) for row in self._rows.values()]
+            return self._facets
+
+    def look_at_all(self) -> None:
+        """Look at every run in a thread of its own, unless that was done a short while ago."""
+        with self._lock:
+            if self._sweeping or self._clock.monotonic() < self._due:
+                return
+            self._sweeping = True
+        threading.Thread(target=self._sweep, name="runs", daemon=True).start()
+
+    def _sweep(self) -> None:
+        began, known = self._clock.monotonic(), self._rows
+        there: dict[str, RunRow] = {}
+
+        def is_new(document: Mapping[str, Any]) -> bool:
+            run, row = str(document.get("run_id")), known.get(str(document.get("run_id")))
+            if row is None or not row.seq or row.status == IN_PROGRESS or document.get("seq") != row.seq:
+                return True
+            there[run] = row
+            return False
+
+        try:
+            for head in self._store.heads(is_new):
+                there[head.run_id] = row_of(head)
+                if len(there) >= MOST:
+                    break
+        except PipelineError:
+            # The store does not answer: what is known stays, and every page says so by itself.
+            there = dict(known)
+        with self._lock:
+            self._rows, self._facets = there, None
+            took = self._clock.monotonic() - began
+            self._due, self._sweeping = self._clock.monotonic() + max(_SECONDS, _TIMES * took), False
+        self._seen.set()
+
+
+def behind(names: list[str], after: str) -> list[str]:
+    """Return the part of a newest-first list that stands behind a run, which need not be in it."""
+    if not after:
+        return names
+    return names[names.index(after) + 1 :] if after in names else older(names, after)
