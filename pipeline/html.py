@@ -45,11 +45,11 @@ def join(parts: Iterable[object], between: str = "") -> Html:
 
 def _flat(parts: Iterable[object]) -> Iterable[str]:
     for part in parts:
-        if part is None or part is False:
-            continue
-        if isinstance(part, (list, tuple)):
+        if isinstance(part, Html):
+            yield part
+        elif isinstance(part, list | tuple):
             yield from _flat(part)
-        else:
+        elif part is not None and part is not False:
             yield text(part)
 
 

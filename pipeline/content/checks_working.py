@@ -147,7 +147,7 @@ class WorkingSolution:
         if not question.printed or not shown or not all(line.whole for line in self.read):
             return True
         return all(
-            any(_same(side, wanted.sides[-1]) for side in shown) or _known(wanted.sides[-1], self.told)
+            any(_same(side, wanted.sides[-1]) for side in reversed(shown)) or _known(wanted.sides[-1], self.told)
             for wanted in question.printed
         )
 
@@ -204,8 +204,7 @@ def _same(side: Any, wanted: Any) -> bool:
     try:
         one, two = side.value, wanted.value
         if hasattr(one, "free_symbols") and (side.node.letters or wanted.node.letters):
-            gap = one - two
-            return (not gap.free_symbols and gap == 0) or bool(gap.expand() == 0)
+            return bool(one == two) or bool((one - two).expand() == 0)
         if equal(one, two) or (wanted.direction and equal(one, -two)) or equal(one * 100, two) or equal(one, two * 100):
             return True
         return abs(signed(one - two)) <= float(half_place(wanted)) * 1.001

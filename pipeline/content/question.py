@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -244,6 +245,9 @@ def same_for_all(node: MathNode, value: Any) -> bool:
     Raises:
         NotReadError: Too few places can be tried.
     """
+    with suppress(NotReadError):
+        if node.value == value:
+            return True
     names = sorted(node.letters | {symbol.name for symbol in value.free_symbols})
     tried = 0
     for shift in range(8):

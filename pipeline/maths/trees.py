@@ -31,6 +31,8 @@ from sympy import (
 #: Bounds of powers: greatest exponent, most binary digits of a number.
 MOST_POWER, MOST_BITS = 64, 4096
 
+_CENT = Fraction(1, 100)
+
 #: A SymPy expression or a column of them.
 Value = Any
 
@@ -64,7 +66,7 @@ class MathNode:
         """Return the same as `value`, but a Fraction where it is rational, for SymPy's numbers are slow."""
         if self.kind == "letter":
             return Symbol(self.text)
-        return _combined(self, [part.plain_value for part in self.parts], Fraction(1, 100))
+        return _combined(self, [part.plain_value for part in self.parts], _CENT)
 
     def walk(self) -> Iterator[MathNode]:
         """Yield this part and all inside it, outermost first."""
@@ -102,7 +104,7 @@ def _evaluate(node: MathNode, at: Mapping[str, Value]) -> Value:
         return node.plain_value
     if node.kind == "letter":
         return at[node.text]
-    return _combined(node, [_evaluate(part, at) for part in node.parts], at.get("%", Fraction(1, 100)))
+    return _combined(node, [_evaluate(part, at) for part in node.parts], at.get("%", _CENT))
 
 
 def _combined(node: MathNode, parts: list[Value], cent: Value) -> Value:
@@ -133,8 +135,8 @@ def _sum(parts: list[Value]) -> Value:
 def _product(parts: list[Value]) -> Value:
     if sum(isinstance(part, ImmutableMatrix) for part in parts) > 1:
         raise NotReadError("a product of vectors")
-    total: Value = Fraction(1)
-    for part in parts:
+    total = parts[0]
+    for part in parts[1:]:
         total = _bounded(total * part)
     return total
 

@@ -81,8 +81,14 @@ _SPELLED = {"-": "−", "*": "×", "'": "′"}
 _SIGN_LETTERS = {"π": "i", "%": "o", "°": "o", "£": "i", "€": "i"}
 
 
+@lru_cache(4_096)
+def _leaf(tag: str, sign: str, **attributes: object) -> Html:
+    """Return the element of a letter, a number or a sign: pages have few that differ."""
+    return el(tag, sign, **attributes)
+
+
 def _operator(sign: str, **attributes: object) -> Html:
-    return el("mo", sign, **attributes)
+    return _leaf("mo", sign, **attributes)
 
 
 #: A minus before a number: after a bracket or another sign browsers would set it as between two numbers.
@@ -186,9 +192,9 @@ class _TexParser:
             return self._sign(token, index, alone)
         self._next()
         if token.kind == "number":
-            return _Atom(el("mn", token.value))
+            return _Atom(_leaf("mn", token.value))
         if token.kind == "letter":
-            return _Atom(el("mi", token.value))
+            return _Atom(_leaf("mi", token.value))
         if token.kind == "text":
             return _Atom(el("mtext", token.value.replace(" ", "\u00a0")))
         if token.kind == "end":
