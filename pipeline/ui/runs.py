@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from starlette.requests import Request
@@ -17,7 +18,7 @@ from pipeline.records.statuses import COMPLETED, FAILED, PENDING, SKIPPED
 from pipeline.ui import run_choice
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, FormFields, PageRoute, RawRoute, StreamRoute, WriteRoute, place
-from pipeline.ui.run_index import Asked, behind, word_of
+from pipeline.ui.run_index import Asked, behind, facets_of, word_of
 from pipeline.ui.shapes import GONE
 
 #: Rows of a page.
@@ -30,6 +31,8 @@ _ORDER = (
 )  # fmt: skip
 #: The newest days that a filter offers.
 _DAYS = 14
+#: Before every run was looked at.
+_NOT_COUNTED: Data = {"counts": None, "matches": None}
 #: Rows that one export reads at most.
 _EXPORTED = 100_000
 _COLUMNS = (
@@ -90,39 +93,28 @@ def _seconds(row: RunRow) -> float | None:
 def _runs(desk: Desk, request: Request) -> Data:
     query = request.query_params
     asked, after = asked_of(query), query.get("after", "")
-    if asked == Asked():
-        rows, data = _all_runs(desk, after)
+    index, data, newest = desk.runs, _NOT_COUNTED, ""
+    if after and asked == Asked():
+        rows = index.page(after, ROWS + 1)
     else:
-        rows, data = _some_runs(desk, asked, after)
+        rows = index.newest()
+        newest = rows[0].run_id if rows and not after else ""
+    if index.seen or asked != Asked():
+        found, counts = index.look(asked)
+        data = counts_data(asked, len(found), counts)
+        rows = rows if asked == Asked() else index.rows(behind(found, after), asked, ROWS + 1)
     shown = [row_data(row) for row in rows[:ROWS]]
     names = ",".join(row["run"] for row in shown)
-    live = {"rows": names, "newest": names.partition(",")[0] if not after else ""}
     choice = run_choice.asked_for(desk, query.get("ask", ""), query.getlist("run"))
     return {
         "rows": shown, **data, "asked": query_of(asked), "filtered": asked != Asked(), "after": after, "choice": choice,
         "older": rows[ROWS - 1].run_id if len(rows) > ROWS else "", "store_words": desk.store_words(),
-        "live": {"path": "events", "seq": 0, "query": query_of(asked, **live)},
+        "live": {"path": "events", "seq": 0, "query": query_of(asked, rows=names, newest=newest)},
     }  # fmt: skip
 
 
-def _all_runs(desk: Desk, after: str) -> tuple[list[RunRow], Data]:
-    """Return a page of the store itself; the counts where every run was looked at before."""
-    index = desk.runs
-    rows = index.page(after, ROWS + 1) if after else index.newest()
-    return rows, counts_data(desk, Asked()) if index.seen else {"counts": None, "matches": None}
-
-
-def _some_runs(desk: Desk, asked: Asked, after: str) -> tuple[list[RunRow], Data]:
-    index = desk.runs
-    index.newest()
-    names, _ = index.look(asked)
-    rows = index.rows(behind(names, after), asked, ROWS + 1)
-    return rows, counts_data(desk, asked)
-
-
-def counts_data(desk: Desk, asked: Asked) -> Data:
+def counts_data(asked: Asked, matches: int, found: Mapping[str, Counter[str]]) -> Data:
     """Return how many runs have what, and how many are as asked; each filter counted among what the others leave."""
-    names, found = desk.runs.look(asked)
     status = found["status"]
     words = sorted(status, key=lambda word: _ORDER.index(word) if word in _ORDER else len(_ORDER))
     # What is chosen stays on the page when no run has it any more.
@@ -133,7 +125,7 @@ def counts_data(desk: Desk, asked: Asked) -> Data:
         "from": _days(found["day"], asked.day),
         "all": sum(status.values()),
     }
-    return {"counts": counts, "matches": len(names)}
+    return {"counts": counts, "matches": matches}
 
 
 def _options(found: Counter[str], chosen: str) -> list[list[Any]]:
@@ -150,17 +142,19 @@ def _days(found: Counter[str], chosen: str) -> list[list[Any]]:
 def _changes(desk: Desk, query: Mapping[str, str]) -> Iterator[tuple[str, str, Data]]:
     """Yield the rows of an open page, how many runs are newer than its first, and the counts."""
     index, asked = desk.runs, asked_of(query)
-    fresh = [row.run_id for row in index.newest()]
+    fresh, tests = index.newest(), asked.tests().values()
     names = [name for name in query.get("rows", "").split(",") if name][:ROWS]
     there = {row.run_id: row for row in index.rows(names, Asked(), len(names))}
     for name in names:
         gone = {"run": name, "gone": True}
         yield f"run-{name}", "_run_row.html", row_data(there[name]) if name in there else gone
-    newest = query.get("newest", "")
-    number = fresh.index(newest) if newest in fresh else len(fresh) if newest else 0
-    yield "new-runs", "_runs_new.html", {"number": number, "more": number == len(fresh) > 0, "asked": query_of(asked)}
+    newer = list(takewhile(lambda row: row.run_id != query.get("newest"), fresh)) if query.get("newest") else []
+    number = sum(all(test(facets_of(row)) for test in tests) for row in newer)
+    more = len(newer) == len(fresh) > 0
+    yield "new-runs", "_runs_new.html", {"number": number, "more": more, "asked": query_of(asked)}
     if index.seen:
-        yield "counts", "_runs_counts.html", {**counts_data(desk, asked), "asked": query_of(asked)}
+        found, counts = index.look(asked)
+        yield "counts", "_runs_counts.html", {**counts_data(asked, len(found), counts), "asked": query_of(asked)}
 
 
 def _csv(desk: Desk, request: Request) -> Response:

@@ -151,4 +151,33 @@
     keys.hidden = false;
     keys.addEventListener("click", list);
   }
+
+  /* Runs that are selected, kept over pages. */
+  const chosen = $("#chosen");
+  if (chosen) {
+    const kept = new Set(JSON.parse(sessionStorage.chosen || "[]"));
+    const boxes = () => all('[name="run"][form="chosen"]');
+    const every = $("[data-choose-all]");
+    const show = () => {
+      const here = boxes().filter((box) => (box.checked = kept.has(box.value))).length;
+      const away = kept.size - here;
+      if (every) every.checked = here && here === boxes().length;
+      chosen.hidden = !kept.size;
+      $("[data-chosen]").textContent = `${kept.size} selected${away ? ` (${away} on other pages)` : ""}`;
+      sessionStorage.chosen = JSON.stringify([...kept]);
+    };
+    document.addEventListener("change", ({ target }) => {
+      const changed = target === every ? boxes() : target.form === chosen ? [target] : [];
+      changed.forEach(({ value }) => kept[target.checked ? "add" : "delete"](value));
+      show();
+    });
+    chosen.addEventListener("reset", () => (kept.clear(), setTimeout(show)));
+    chosen.addEventListener("formdata", ({ formData }) => {
+      formData.delete("run");
+      kept.forEach((run) => formData.append("run", run));
+    });
+    $("[data-clears]")?.addEventListener("submit", () => delete sessionStorage.chosen);
+    document.addEventListener("htmx:after:swap", show);
+    show();
+  }
 })();
