@@ -34,6 +34,8 @@ WAYS = ("sync", "sync_uncached", "batch", "batch_uncached")
 _STEPS = {"outline": "sow", "entry": "sow", **dict.fromkeys(LESSON_CALLS, "lessons")}
 #: The kind of call that a course may do without.
 _CORRECTION = "correction"
+#: Kinds of call that begin with what another kind has written to the cache.
+_SHARED = {_CORRECTION: "lesson"}
 #: The source of an expectation that no earlier course gives.
 COUNTED = "prompts, counted"
 #: The newest so many completed courses count.
@@ -176,13 +178,16 @@ def priced(
     """Return each kind of call with its price; what earlier courses took counts more than the estimate."""
     most = {row.label: row.most_calls for row in reversed(asked.rows) if row.label in ("entry", "outline")}
     lessons = most["entry"] // most["outline"] if len(most) == 2 else 1
-    found = []
+    found, written = [], set[str]()
     for row in asked.rows:
         learned = history.kinds.get(row.label) if history is not None else None
         calls, source = row.calls, COUNTED
         own: dict[str, float] = {"input": row.input_tokens, "output": row.output_tokens}
         # The first call writes the shared prefix to the cache, and each later one reads it.
         tokens = [{**own, "cache_write_5m": row.cached_tokens}, {**own, "cache_read": row.cached_tokens}]
+        prefix = _SHARED.get(row.label, row.label)
+        tokens = tokens[prefix in written :]
+        written.add(prefix)
         if learned is not None and history is not None:
             share = row.calls / sum(other.calls for other in asked.rows if other.label == row.label)
             calls = learned.calls * share * (1 if row.label == "outline" else lessons)

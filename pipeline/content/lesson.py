@@ -315,6 +315,13 @@ class Corrections(Part):
     patches: list[TextPatch | ListPatch | NumberPatch | ItemPatch | CardPatch] = Field(min_length=1, max_length=60)
 
 
+class AuthorReply(Part):
+    """Answer with a lesson or with patches of one, as the task asks: one form, so that both read one cached prefix."""
+
+    lesson: Lesson | None = None
+    patches: list[TextPatch | ListPatch | NumberPatch | ItemPatch | CardPatch] | None = None
+
+
 BLIND_SCHEMA = ("solutions", 1)
 
 

@@ -26,7 +26,7 @@ from pydantic import BaseModel
 
 from pipeline.content.cast import cast
 from pipeline.content.fields import wire_schema
-from pipeline.content.lesson import BLIND_SCHEMA, CORRECTIONS_SCHEMA, LESSON_SCHEMA, Corrections, Lesson, Solutions
+from pipeline.content.lesson import BLIND_SCHEMA, CORRECTIONS_SCHEMA, LESSON_SCHEMA, AuthorReply, Solutions
 from pipeline.content.levels import level_text
 from pipeline.lessons.course import Course, Group
 from pipeline.lessons.plan import Plan
@@ -117,7 +117,9 @@ class Asks:
             places=", ".join(places),
         )
         most = MOCK_TOKENS if entry.lesson_type == "mock_exam" else MAX_TOKENS["lesson"]
-        return self._request([self._author(entries)], text, data, Lesson, LESSON_SCHEMA, draft, most, apart=_COURSE)
+        return self._request(
+            [self._author(entries)], text, data, AuthorReply, LESSON_SCHEMA, draft, most, apart=_COURSE
+        )
 
     def correction(
         self, entries: Sequence[Entry], order: int, present: Mapping[str, Any], findings: Sequence[str],
@@ -139,7 +141,7 @@ class Asks:
             "kind": "correction", "present": dict(present), "findings": list(findings), "whole": list(whole)
         }  # fmt: skip
         return self._request(
-            [self._author(entries)], text, data, Corrections, CORRECTIONS_SCHEMA, None, MAX_TOKENS["correction"],
+            [self._author(entries)], text, data, AuthorReply, CORRECTIONS_SCHEMA, None, MAX_TOKENS["correction"],
             apart=_COURSE | {"findings", "whole"},
         )  # fmt: skip
 

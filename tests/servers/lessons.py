@@ -99,7 +99,8 @@ def answer(body: Mapping[str, Any], fault: str) -> str:
         value = corrections(value, data["present"], _FINDING.findall(_last(body)))
     if fault == "offplan":
         _leave_the_plan(value)
-    return json.dumps(value, ensure_ascii=False)
+    # A lesson and its patches have one form.
+    return json.dumps({"lesson": value} if kind == "lesson" else value, ensure_ascii=False)
 
 
 def _author_kind(kind: str) -> str:

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from pipeline.content.checks import ROWS, check_lesson
 from pipeline.content.fields import MATHS_COMMANDS, MAX_OPTIONAL, Words, wire_schema
-from pipeline.content.lesson import Corrections, Lesson, Solutions
+from pipeline.content.lesson import AuthorReply, Corrections, Lesson, Solutions
 from pipeline.content.shape import rules
 from pipeline.errors import ConfigError
 from pipeline.lessons import prompts
@@ -182,6 +182,9 @@ def test_requests_of_a_kind_share_one_cached_prefix() -> None:
     assert len(lessons) == 5
     assert len({request.system for request in lessons}) == len({request.system for request in entries}) == 1
     assert all(part.cache for part in (*lessons[0].system, *entries[0].system))
+    # Corrections are asked for in the lessons' form: what comes before the last mark is the same, byte for byte.
+    prefixes = {json.dumps([one.schema, one.system[0].text]) for one in (*lessons, *requests("correction"))}
+    assert len(prefixes) == 1
     assert "num.surds.1" in lessons[0].system[0].text
     # The outline stands there once.
     body = entries[0].system[-1].text.split("<task_data>\n", 1)[1].split("\n</task_data>", 1)[0]
@@ -199,7 +202,7 @@ def test_revision_carries_the_answer_and_the_faults_and_is_another_request() -> 
     assert (first.data["previous"], first.data["faults"]) == (None, [])
 
 
-@pytest.mark.parametrize("model", [Lesson, Corrections, Solutions, Outline, EntryDetails, Critique])
+@pytest.mark.parametrize("model", [Lesson, Corrections, AuthorReply, Solutions, Outline, EntryDetails, Critique])
 def test_wire_schema_has_names_enums_and_nesting_but_no_lengths(model: type[BaseModel]) -> None:
     text = json.dumps(wire_schema(model))
     for word in ("minLength", "maxLength", "minItems", "maxItems", "pattern", "minimum", "oneOf", "default", "const"):

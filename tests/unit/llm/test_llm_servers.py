@@ -254,7 +254,7 @@ def test_course_is_written_corrected_solved_and_judged_over_http(
     server: BillingServer, asks: Asks, ask: Ask, model: AnthropicModel
 ) -> None:
     entries = scheme(asks, ask)
-    lesson = ask(asks.lesson(entries, 1))
+    lesson = ask(asks.lesson(entries, 1))["lesson"]
     Lesson.model_validate(lesson)
     item = {"c1.q1": lesson["cards"][0]["items"][0]}
     patches = Corrections.model_validate(ask(asks.correction(entries, 1, item, ["c1.q1.answer: 12, but it gives 14"])))
@@ -266,4 +266,7 @@ def test_course_is_written_corrected_solved_and_judged_over_http(
     # Lessons share a prefix in the cache.
     usage = model.complete(asks.lesson(entries, 2)).usage
     assert (usage["cache_creation_input_tokens"], usage["cache_read_input_tokens"] > 0) == (0, True)
-    assert ask(asks.lesson(entries, 1)) == lesson
+    assert ask(asks.lesson(entries, 1)) == {"lesson": lesson}
+    # So do corrections: their form is the lessons', which is part of the prefix.
+    usage = model.complete(asks.correction(entries, 2, item, ["c1.q1.answer: 12, but it gives 15"])).usage
+    assert (usage["cache_creation_input_tokens"], usage["cache_read_input_tokens"] > 8_000) == (0, True)
