@@ -215,7 +215,7 @@ def items_part(desk: Desk, run: str, query: Query) -> Data:
     now = desk.watched(run)
     items = _items(now, query)
     if items is None:
-        return {"total": 0}
+        return {"total": 0, "map": None}
     state, word, start = query.get("state", ""), query.get("state", ""), query.get("from", "")
     places, following = page(items, word, int(start) if start.isdigit() else 1)
     return {

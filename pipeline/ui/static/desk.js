@@ -180,4 +180,40 @@
     document.addEventListener("htmx:after:swap", show);
     show();
   }
+  /* The map of items: arrows move a frame, Enter or a click lists the cell. */
+  const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -100, ArrowDown: 100, Home: -1e6, End: 1e6 };
+  let cell = 0;
+  const point = (map, to, open) => {
+    const { each, held, words, count } = map.dataset;
+    cell = Math.max(0, Math.min(map.ariaValueMax - 1, to));
+    let rest = cell;
+    const inside = held.split(";").find((run) => (rest -= run.includes("*") ? parseInt(run) : 1) < 0).split("*").pop();
+    const said = inside.replace(/(\d+):(\d+)/g, (_, word, n) => `${n} ${words.split(";")[word]}`).replace(",", ", ");
+    const first = cell * each + 1;
+    const text = `Items ${first} to ${Math.min(first + +each - 1, count)}: ${said}`;
+    map.ariaValueNow = cell + 1;
+    map.ariaValueText = $("strong", map).textContent = text;
+    const frame = $("rect", map);
+    frame.setAttribute("visibility", "visible");
+    frame.setAttribute("x", (cell % 100) * 10 - 1);
+    frame.setAttribute("y", Math.floor(cell / 100) * 10 - 1);
+    if (open) location.href = `${map.dataset.map}&from=${first}#items`;
+  };
+  const onMap = (event) => {
+    const map = event.target.closest?.("[data-map]");
+    if (!map) return;
+    const box = $("svg", map).getBoundingClientRect();
+    const at = (axis, from) => Math.floor(((event[axis] - box[from]) / box.width) * 100);
+    if (event.type === "focusin") point(map, cell);
+    else if (event.type === "click") at("clientY", "top") >= 0 && point(map, at("clientY", "top") * 100 + at("clientX", "left"), 1);
+    else if (event.key in STEPS || event.key === "Enter") {
+      event.preventDefault();
+      point(map, cell + (STEPS[event.key] || 0), event.key === "Enter");
+    }
+  };
+  for (const type of ["keydown", "click", "focusin"]) document.addEventListener(type, onMap);
+  document.addEventListener("htmx:after:swap", () => {
+    onMap({ type: "focusin", target: document.activeElement });
+    document.title = $("[data-title]")?.dataset.title || document.title;
+  });
 })();
