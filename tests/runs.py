@@ -38,16 +38,19 @@ BEGIN = datetime(2026, 1, 9, 14, 30, 22, tzinfo=UTC)
 class Script:
     """One run being written, fact by fact."""
 
-    def __init__(self, root: Path, *, at: datetime = BEGIN, **params: str) -> None:
+    def __init__(
+        self, root: Path, *, at: datetime = BEGIN, pins: Mapping[str, Any] | None = None, **params: str
+    ) -> None:
         self._store = FileStore(root, SystemClock(), disk=HastyDisk())
         self._at = at
         self._seq = 1
         graph = canonical(_chain(STEPS))
         params = params or {"subject": "mathematics", "level": "national_5"}
         identity = {"author": "model", "model": "claude-sonnet-5-5", "lessons": 3}
-        fact = RunStarted("lessons", params, identity, {}, pins={"graph": digest(graph)})
+        texts = {"graph": graph, **{name: canonical(value) for name, value in (pins or {}).items()}}
+        fact = RunStarted("lessons", params, identity, {}, pins={name: digest(text) for name, text in texts.items()})
         first = encode_line(1, iso(at), 1, encode_fact(fact))
-        self.id, self._journal = self._store.create(first, [graph], at=at)
+        self.id, self._journal = self._store.create(first, list(texts.values()), at=at)
         self._builder = Builder(self.id)
         self._builder.apply(decode_line(first))
 

@@ -45,7 +45,8 @@ CALCULATOR = {
 _TIMES, _GREEK = re.compile(r"(?<=\w)\*(?=\w)"), re.compile(r"(?<=[·(])(lambda|theta|alpha|omega)\b")
 
 
-def _line(found: object) -> str:
+def finding_line(found: object) -> str:
+    """Return a recorded finding of the checks as a line."""
     if not isinstance(found, Mapping):
         return str(found)
     words = found.get("text") or "; wanted ".join(str(found[key]) for key in ("found", "wanted") if found.get(key))
@@ -135,7 +136,7 @@ class LessonView:
     @cached_property
     def warnings(self) -> list[str]:
         """Return findings of the checks that were recorded without stopping the lesson, one line each."""
-        return [clean(_line(found)) for found in self.checks.get("warnings") or ()]
+        return [clean(finding_line(found)) for found in self.checks.get("warnings") or ()]
 
     @property
     def readers(self) -> str:

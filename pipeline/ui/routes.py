@@ -23,7 +23,7 @@ from pipeline.app.run_list import row_of
 from pipeline.app.words import one_line, plain
 from pipeline.errors import PipelineError, RunExists, RunLocked, RunNotFound, SettingsConflict, WriteFailed
 from pipeline.records.redaction import without_secrets
-from pipeline.ui import costs, questions, run, runs
+from pipeline.ui import call, costs, item, questions, run, runs
 from pipeline.ui.desk import NAME_COOKIE, Desk
 from pipeline.ui.layout import FOLDER, NAVIGATION, Here, render
 from pipeline.ui.pages import (
@@ -39,10 +39,19 @@ from pipeline.ui.pages import (
 )
 from pipeline.ui.stream import part_events, record_events
 
-PAGES: tuple[PageRoute, ...] = (*runs.PAGES, *run.PAGES, *costs.PAGES, *questions.PAGES)
-WRITES: tuple[WriteRoute, ...] = (*runs.WRITES, *run.WRITES, *questions.WRITES)
-RAWS: tuple[RawRoute, ...] = (*runs.RAWS, *run.RAWS, *costs.RAWS)
-STREAMS: tuple[StreamRoute, ...] = (*runs.STREAMS, *run.STREAMS)
+#: Whose routes there are: one module a line.
+MODULES: tuple[Any, ...] = (
+    runs,
+    run,
+    item,
+    call,
+    costs,
+    questions,
+)  # fmt: skip
+PAGES: tuple[PageRoute, ...] = tuple(page for module in MODULES for page in module.PAGES)
+WRITES: tuple[WriteRoute, ...] = tuple(write for module in MODULES for write in module.WRITES)
+RAWS: tuple[RawRoute, ...] = tuple(raw for module in MODULES for raw in module.RAWS)
+STREAMS: tuple[StreamRoute, ...] = tuple(stream for module in MODULES for stream in module.STREAMS)
 #: Every page's data stands below it under the page's own path.
 API = "api/v1/"
 

@@ -235,14 +235,14 @@ def _row(desk: Desk, now: RunNow, items: Items, place: int) -> Data:
     error = task.error if task is not None and task.status == FAILED else None
     return {
         "number": place + 1, "name": item_name(items.path, name), "word": items.words[place], "attempt": attempt,
-        "label": _labels(desk, now.state.run_id, _scheme_blob(now.state)).get(name, "") if items.path == _LESSONS
+        "label": _labels(desk, now.state.run_id, _scheme_blob(now.state)).get(name, "") if items.path == LESSONS
         else "",
-        "calls": work.calls if work else 0, "usd": float(work.usd) if work else None, "seconds": _seconds(work),
+        "calls": len(work.calls) if work else 0, "usd": float(work.usd) if work else None, "seconds": _seconds(work),
         "error": one_line((error or {}).get("message", ""), 200), "begun": task is not None or work is not None,
     }  # fmt: skip
 
 
-_LESSONS = "lessons#1"
+LESSONS = "lessons#1"
 
 
 def _scheme_blob(state: RunState) -> str:

@@ -29,7 +29,8 @@ class Work(NamedTuple):
     #: When the first call was sent, and when the item, or else its last call, ended (ISO 8601; "": not yet).
     began: str
     ended: str = ""
-    calls: int = 0
+    #: Each call: seq of its start and of its end (0: none).
+    calls: tuple[tuple[int, int], ...] = ()
     #: USD of its calls that are known, at least.
     usd: Decimal = _ZERO
 
@@ -72,6 +73,8 @@ class Trail:
         self.sent: dict[int, float] = {}
         #: Calls and their ends by (path, task); values are replaced, never changed.
         self.items: dict[tuple[str, str | None], Work] = {}
+        #: seq of what settled a call, by the call; lists only grow.
+        self.settled: dict[int, list[int]] = {}
         #: (path, when) of the last items that ended under this owner.
         self.ends: deque[tuple[str, str]] = deque(maxlen=MOST_ENDS)
         #: The order of items by visit, shared by all copies; and what readers of one copy work out once.
@@ -117,6 +120,8 @@ class Trail:
         elif isinstance(fact, CallEnded | ChargeSettled | Gap):
             if isinstance(fact, CallEnded):
                 self._end(record, fact)
+            elif isinstance(fact, ChargeSettled):
+                self.settled.setdefault(fact.call, []).append(record.seq)
             self._pay(record.at, state.total.usd + state.total.low)
 
     def freeze(self) -> Trail:
@@ -136,7 +141,7 @@ class Trail:
     def _begin(self, record: Record, fact: CallStarted) -> None:
         place = (fact.path, fact.task)
         known = self.items.get(place) or Work(record.at)
-        self.items[place] = known._replace(calls=known.calls + 1, ended="")
+        self.items[place] = known._replace(calls=(*known.calls, (record.seq, 0)), ended="")
         self.sent[record.seq] = self.active(record.at)
         self._calls[record.seq] = place
 
@@ -145,5 +150,6 @@ class Trail:
         place = self._calls.pop(fact.call, None)
         if place is not None:
             known = self.items[place]
+            calls = tuple((seq, record.seq if seq == fact.call else end) for seq, end in known.calls)
             usd = bound(fact.charge.get("low")) or _ZERO
-            self.items[place] = known._replace(usd=known.usd + usd, ended=record.at)
+            self.items[place] = known._replace(calls=calls, usd=known.usd + usd, ended=record.at)
