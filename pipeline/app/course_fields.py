@@ -16,11 +16,12 @@ from pipeline.settings import Execution, Identity, option_name, parse_usd
 
 #: Field → what reads it (text, option).
 FIELDS: Mapping[str, Callable[[str, str], Any]] = {
-    **COLUMNS, "daily_budget_usd": parse_usd, "blind_solve": yes_or_no, "force": yes_or_no,
+    **COLUMNS, "daily_budget_usd": parse_usd, "blind_solve": yes_or_no, "review": yes_or_no,
+    "force": yes_or_no,
 }  # fmt: skip
 #: Fields that are given as a bare option where they say yes; of these the first have one for no, too.
-_SWITCHES = ("batch", "blind_solve", "force", "skip_failed")
-_WITH_NO = frozenset({"batch", "blind_solve"})
+_SWITCHES = ("batch", "blind_solve", "review", "force", "skip_failed")
+_WITH_NO = frozenset({"batch", "blind_solve", "review"})
 
 
 @dataclass(frozen=True, slots=True)

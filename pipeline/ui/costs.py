@@ -30,8 +30,8 @@ GROUPS: Mapping[str, str] = {
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 #: A limit this many times as high as the highest bar is named beside the chart: drawn, it would flatten the bars.
 _IN_SIGHT = 2
-#: Names below the columns of a chart, at most; a column's part of its place.
-_NAMES, _COLUMN = 8, Decimal("0.7")
+#: Names below the columns of a chart, at most; places for columns, at least; a column's part of its place.
+_NAMES, _LEAST, _COLUMN = 8, 8, Decimal("0.7")
 
 
 def _costs(desk: Desk, request: Request) -> Data:
@@ -41,8 +41,10 @@ def _costs(desk: Desk, request: Request) -> Data:
         found.setdefault(each.pop("type"), []).append(each)
     (total,) = found["total"]
     today = day_spend(desk.store_url, desk.state)
-    bars = dated(map(bar_of, made.lines)) if made.by == "day" else ("", list(map(bar_of, made.lines)))
-    most = max((bar.whole for bar in bars[1]), default=Decimal(0))
+    title, bars = dated(map(bar_of, made.lines)) if made.by == "day" else ("", list(map(bar_of, made.lines)))
+    most = max((bar.whole for bar in bars), default=Decimal(0))
+    # A day's limit says nothing beside months.
+    limit = today.limit_usd if bars and _DAY.fullmatch(bars[0].key) else None
     return {
         **asked,
         "groups": [{"by": by, "word": word} for by, word in GROUPS.items()],
@@ -53,9 +55,9 @@ def _costs(desk: Desk, request: Request) -> Data:
                   for cause, words in CAUSE_WORDS.items() if cause in made.total.waste],
         "not_exact": {"runs": len(found.get("open_run", ())), "calls": sum(each.spend.calls for each in made.open)},
         "beside": {name: found.get(name, []) for name in ("imported", "removed", "unread", "lost")},
-        "title": bars[0],
-        "chart": columns(bars[1], today.limit_usd) if made.by == "day" and most else None,
-        "shares": [_shares(bar, most) for bar in bars[1]] if made.by != "day" and most else [],
+        "title": title,
+        "chart": columns(bars, limit) if made.by == "day" and most else None,
+        "shares": [_shares(bar, most) for bar in bars] if made.by != "day" and most else [],
         "admin_key": bool(os.environ.get(KEY_VARIABLE, "").strip()),
     }  # fmt: skip
 
@@ -89,7 +91,7 @@ def columns(bars: list[Bar], limit: Decimal | None) -> Data:
     most = max(bar.whole for bar in bars)
     drawn = limit is not None and limit <= most * _IN_SIGHT
     marks = ticks(chain(bars, [Bar("", limit or Decimal(0), Decimal(0), Decimal(0))] if drawn else []))
-    top, slot = marks[-1][0], Decimal(1000) / len(bars)
+    top, slot = marks[-1][0], Decimal(1000) / max(len(bars), _LEAST)
     every = -(-len(bars) // _NAMES)
     found = []
     for number, bar in enumerate(bars):
@@ -104,7 +106,7 @@ def columns(bars: list[Bar], limit: Decimal | None) -> Data:
                       "name": "" if number % every else _short(bar.key)})  # fmt: skip
     return {
         "columns": found,
-        "marks": [{"label": label, "y": _figure(100 - usd / top * 100)} for usd, label in marks],
+        "marks": [{"usd": usd, "y": _figure(100 - usd / top * 100)} for usd, _ in marks],
         "limit": {"usd": limit, "y": _figure(100 - limit / top * 100) if drawn else None} if limit else None,
     }
 

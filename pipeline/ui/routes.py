@@ -23,7 +23,7 @@ from pipeline.app.run_list import row_of
 from pipeline.app.words import one_line, plain
 from pipeline.errors import PipelineError, RunExists, RunLocked, RunNotFound, SettingsConflict, WriteFailed
 from pipeline.records.redaction import without_secrets
-from pipeline.ui import call, costs, item, questions, run, runs
+from pipeline.ui import call, costs, item, new_run, questions, run, runs
 from pipeline.ui.desk import NAME_COOKIE, Desk
 from pipeline.ui.layout import FOLDER, NAVIGATION, Here, render
 from pipeline.ui.pages import (
@@ -46,6 +46,7 @@ MODULES: tuple[Any, ...] = (
     item,
     call,
     costs,
+    new_run,
     questions,
 )  # fmt: skip
 PAGES: tuple[PageRoute, ...] = tuple(page for module in MODULES for page in module.PAGES)

@@ -1,0 +1,94 @@
+"""A new run on the desk: planned while one types, faults at their fields, started as a process of its own."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from pipeline.app.plan import plan
+from pipeline.app.stores import open_store
+from pipeline.settings import Execution, Identity
+from tests.desks import Served
+
+COURSE = "subject=mathematics&level=national_5&lessons=2"
+TABLE = "subject,level,lessons\nmathematics,national_5,1\nphysics,higher,1\n"
+
+
+@pytest.fixture(autouse=True)
+def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIPELINE_OUT", str(tmp_path / "site"))
+
+
+def await_runs(root: Path, number: int) -> list[str]:
+    """The ids of so many completed runs, oldest first."""
+    for _ in range(1200):
+        heads = list(open_store(f"files:{root}").heads())
+        if len(heads) == number and all(head.document.get("status") == "completed" for head in heads):
+            return sorted(head.run_id for head in heads)
+        threading.Event().wait(0.05)
+    raise AssertionError([head.document for head in heads])
+
+
+def test_plan_is_that_of_dry_run_and_keeps_nothing(desk: Served, root: Path) -> None:
+    assert desk.data("new")["errors"] == {}
+    assert "Choose a subject" in desk.get("new").text
+    got = desk.data(f"new?{COURSE}&model=claude-sonnet-5-5")["plan"]
+    asked = Identity(subject="mathematics", level="national_5", lessons=2, model="claude-sonnet-5-5")
+    said = plan(asked, Execution(store=f"files:{root}")).to_json()
+    assert got["expected_usd"] == pytest.approx(float(said["expected_usd"]))
+    assert (got["lessons"], got["model"], len(got["calls"])) == (2, "claude-sonnet-5-5", len(said["calls"]))
+    assert not root.exists()
+    page = desk.get(f"new?{COURSE}&model=claude-sonnet-5-5").text
+    assert "Start, expected $0." in page
+
+
+def test_faults_stand_at_their_fields_as_one_types(desk: Served) -> None:
+    got = desk.data("new/plan?subject=mathematics&lessons=500&max_cost_usd=much")
+    assert set(got["errors"]) == {"level", "lessons", "max_cost_usd"}
+    parts = desk.get("new/plan?subject=mathematics&lessons=500").text
+    assert "it can be 1 to 120" in parts.partition('id="fault-lessons"')[2].partition("</hx-partial>")[0]
+    assert "<html" not in parts
+    assert "it can be 1 to 120" in desk.get("new?subject=mathematics&lessons=500").text, "without script, too"
+
+
+def test_start_makes_a_process_and_goes_to_its_run(desk: Served, root: Path) -> None:
+    refused = desk.post("new", {"subject": "mathematics", "level": "", "lessons": "1"})
+    assert refused.status == 400
+    assert "Choose a level" in refused.text
+    no_key = desk.post("new", {"subject": "mathematics", "level": "national_5", "model": "claude-sonnet-5-5"})
+    assert no_key.status == 400
+    assert "needs a credential" in no_key.text
+    assert not root.exists()
+    went = desk.post("new", {"subject": "maths", "level": "n5", "lessons": "1", "model": "offline", "batch": "no"})
+    assert went.status == 303, went.text
+    (run,) = await_runs(root, 1)
+    assert went.headers["location"].endswith(f"runs/{run}")
+
+
+def test_table_is_checked_line_by_line_before_it_is_started(desk: Served, root: Path) -> None:
+    wrong = desk.post("new/courses", {"text": TABLE + "drama,n9,1\n", "do": "start"})
+    assert wrong.status == 400
+    assert "Line 4: " in wrong.text
+    assert "drama,n9,1" in wrong.text, "what was typed stays"
+    checked = desk.post("new/courses", {"text": TABLE, "do": "check"})
+    assert checked.status == 200
+    for text in ("2 courses", "National 5 Mathematics", "Higher Physics", "Start, expected $0.00"):
+        assert text in checked.text
+    assert not root.exists()
+    assert desk.post("new/courses", {"text": TABLE, "do": "start"}).status == 303
+    assert len(await_runs(root, 2)) == 2
+
+
+def test_table_can_be_uploaded_and_is_bounded(desk: Served) -> None:
+    body = (
+        '--b\r\nContent-Disposition: form-data; name="file"; filename="courses.csv"\r\n'
+        f"Content-Type: text/csv\r\n\r\n{TABLE}\r\n--b--\r\n"
+    ).encode()
+    own = {"Content-Type": "multipart/form-data; boundary=b", "Cookie": desk.cookie, "Sec-Fetch-Site": "same-origin",
+           "Origin": f"http://127.0.0.1:{desk.port}"}  # fmt: skip
+    got = desk.ask("POST", "/new/courses", own, body)
+    assert got.status == 200, got.text
+    assert "Higher Physics" in got.text
+    assert desk.post("new/courses", {"text": "x" * 1_000_001, "do": "check"}).status == 400
