@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pipeline.app.preview import preview
+from pipeline.app.run_items import items_of, open_word
 from pipeline.app.run_status import find_step
 from pipeline.app.words import one_line
 from pipeline.errors import CheckpointCorrupt, RunNotFound
@@ -18,9 +19,8 @@ from pipeline.records.redaction import without_secrets
 from pipeline.records.run import bare, item_name
 from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.travel.values import Reader
-from pipeline.ui.call import PIECE, calls_of, framed
+from pipeline.ui.call import framed, piece_of, rows_of
 from pipeline.ui.desk import Desk
-from pipeline.ui.item_map import items_of, open_word
 from pipeline.ui.pages import Data, PageRoute, RawRoute, StreamRoute, WriteRoute
 from pipeline.ui.run import LESSONS
 from pipeline.ui.stream import live
@@ -35,7 +35,7 @@ def item_part(desk: Desk, run: str, query: Mapping[str, str]) -> Data:
     now = desk.watched(run)
     path, key = _place(desk, run, query["item"])
     state, task = now.state, now.state.tasks.get(path, {}).get(key or "")
-    calls = calls_of(desk, run, path, key)
+    calls = rows_of(desk, run, path, key)
     attempts = sorted({call["attempt"] for call in calls} | ({task.attempt} if task else set()))
     order = (key or "").removeprefix("lessons/")
     is_lesson = state.pipeline == "lessons" and path == LESSONS and order.isdigit()
@@ -47,11 +47,9 @@ def item_part(desk: Desk, run: str, query: Mapping[str, str]) -> Data:
             fault = f"What was made cannot be read: {error}"
     remark = state.remarks.get((path, key or ""))
     text = "" if value is None else json.dumps(value, indent=2, ensure_ascii=False)
-    piece = query.get("piece", "1")
-    number = min(max(int(piece) if piece.isdigit() else 1, 1), max(-(-len(text) // PIECE), 1))
-    word = task.status if task is not None else open_word(now)
+    word = task.status if task is not None else open_word(state, owned=now.owned)
     if key is not None and task is not None and task.status == FAILED:
-        found = items_of(now, now.trail, path)
+        found = items_of(state, now.trail, path, owned=now.owned)
         word = dict(zip(found.names, found.words, strict=True)).get(key, word)
     return {
         "item": query["item"], "step": bare(path), "word": word, "title": _title(value) or query["item"],
@@ -61,8 +59,7 @@ def item_part(desk: Desk, run: str, query: Mapping[str, str]) -> Data:
         "faults": [str(each) for each in (task.error or {}).get("faults") or ()] if task else [],
         "findings": _findings(value), "critic": _critic(value), "note": remark.note if remark else "",
         "order": int(order) if is_lesson and value is not None and value.get("lesson") else 0,
-        "is_lesson": is_lesson, "value": text[(number - 1) * PIECE : number * PIECE], "piece": number,
-        "pieces": -(-len(text) // PIECE), "characters": len(text),
+        "is_lesson": is_lesson, "characters": len(text), "value": piece_of(text, query.get("piece", "")),
     }  # fmt: skip
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from pipeline.app.run_trail import Trail
 from pipeline.records.charge import dollars, in_full
 from pipeline.records.run import RunState
-from pipeline.ui.trail import Trail
 
 #: The drawing inside is so wide and high; texts stand beside it at percents.
 WIDTH, HEIGHT = 1000, 100

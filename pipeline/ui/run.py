@@ -14,9 +14,11 @@ from starlette.responses import Response, StreamingResponse
 from pipeline.app.cost_report import read as read_costs
 from pipeline.app.gates import open_gates
 from pipeline.app.plan import expected_of
+from pipeline.app.run_items import BATCH, REUSED, RUNNING, Items, items_of, page, visits
 from pipeline.app.run_list import RunRow, row_of, way_on
 from pipeline.app.run_log import details, kind_of, line_of, records_after
 from pipeline.app.run_status import StepView, interruptions, steps_of
+from pipeline.app.run_trail import Work
 from pipeline.app.words import one_line, pairs, short_hash
 from pipeline.clock import iso, parse_iso
 from pipeline.cost.report import NOWHERE, TOKEN_KIND, at_least, of_sums, report
@@ -30,13 +32,12 @@ from pipeline.settings import parse_usd
 from pipeline.travel.values import Reader
 from pipeline.ui import processes
 from pipeline.ui.desk import Desk
-from pipeline.ui.item_map import BATCH, FEW, REUSED, RUNNING, Items, items_of, map_of, page, visits
+from pipeline.ui.item_map import FEW, map_of
 from pipeline.ui.money_chart import Money, chart, figures, money_of
 from pipeline.ui.pages import Data, FormFields, PageRoute, RawRoute, StreamRoute, WriteRoute, place
 from pipeline.ui.shape import shape_of_run
 from pipeline.ui.shapes import run_word
 from pipeline.ui.stream import live
-from pipeline.ui.trail import Work
 from pipeline.ui.watch import RunNow
 
 Query = Mapping[str, str]
@@ -80,7 +81,7 @@ def _items(now: RunNow, query: Query) -> Items | None:
         return None
     key, views = (path, now.owned), now.trail.views
     if key not in views:
-        views[key] = items_of(now, now.trail, path)
+        views[key] = items_of(now.state, now.trail, path, owned=now.owned)
     found: Items = views[key]
     return found
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.app.run_graph import drawn_graph
+from pipeline.app.run_items import BATCH, PERSON, REUSED, RUNNING, open_word
 from pipeline.app.run_status import UNKNOWN, StepView
 from pipeline.app.words import one_line
 from pipeline.dot.drawing import in_order
@@ -14,7 +15,6 @@ from pipeline.errors import CheckpointCorrupt
 from pipeline.records.run import Spend
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS, PENDING, SKIPPED
 from pipeline.store.base import Store
-from pipeline.ui.item_map import BATCH, PERSON, REUSED, RUNNING, open_word
 from pipeline.ui.shapes import shape_of
 from pipeline.ui.watch import RunNow
 
@@ -57,7 +57,7 @@ def step_word(now: RunNow, step: StepView) -> str:
     if step.status == IN_PROGRESS:
         if step.path in state.questions:
             return PERSON
-        word = open_word(now)
+        word = open_word(state, owned=now.owned)
         waits = word == RUNNING and any(call.path == step.path and call.batch for call in state.open_calls.values())
         return BATCH if waits else word
     if step.status == PENDING and state.status == COMPLETED:

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from pipeline.app.run_trail import Trail
 from pipeline.app.stores import head_of, state_of
 from pipeline.clock import Clock
 from pipeline.records.fold import Builder
@@ -13,7 +14,6 @@ from pipeline.records.run import RunState
 from pipeline.records.statuses import IN_PROGRESS
 from pipeline.store.base import Head, Store
 from pipeline.store.view import records_in
-from pipeline.ui.trail import Trail
 
 #: A run is looked at again after so many seconds: many viewers cost no more than one.
 FRESH_SECONDS = 0.3

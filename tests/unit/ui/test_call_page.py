@@ -6,11 +6,11 @@ import json
 from decimal import Decimal
 from pathlib import Path
 
+from pipeline.app.calls import words_apart
 from pipeline.llm.base import Message, Reply, Request, Segment
 from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled, TaskCompleted, TaskFailed
 from pipeline.records.values import encode_value
-from pipeline.ui.call import words_apart
 from tests.desks import Served
 from tests.publishing import course
 from tests.runs import Script
