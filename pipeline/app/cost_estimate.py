@@ -83,6 +83,8 @@ class CallEstimate:
     ways: Mapping[str, Decimal | None]
     #: Where the expectation comes from.
     source: str
+    #: Of the expectation: what the first call costs more than the others, as it writes to the cache.
+    first_usd: Decimal = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +193,31 @@ def priced(
         if learned is not None and history is not None:
             share = row.calls / sum(other.calls for other in asked.rows if other.label == row.label)
             calls = learned.calls * share * (1 if row.label == "outline" else lessons)
-            tokens, source = [dict(learned.tokens)], history.source
+            # Lessons of one type are longer than those of another.
+            same = [other for other in asked.rows if other.label == row.label]
+            usual = sum(other.calls * other.output_tokens for other in same) / sum(other.calls for other in same)
+            output = learned.tokens.get("output", 0) * row.output_tokens / usual
+            tokens, source = [{**learned.tokens, "output": output}], history.source
         elif history is not None and history.runs and row.label == _CORRECTION:
             # The courses that are known needed none.
             calls = 0.0
-        ways = {way: _expected(calls, tokens, way, prices, model, at) for way in WAYS}
+        ways = {each: _expected(calls, tokens, each, prices, model, at) for each in WAYS}
+        way = "batch" if batch else "sync"
         inputs = sum(number for kind, number in tokens[-1].items() if kind != "output")
         found.append(CallEstimate(
             _STEPS[row.label], row.label, round(calls, 1), row.most_calls, round(calls * inputs),
-            round(calls * tokens[-1]["output"]), ways["batch" if batch else "sync"],
-            _worst(row, prices, model, at, batch=batch), ways, source,
+            round(calls * tokens[-1]["output"]), ways[way],
+            _worst(row, prices, model, at, batch=batch), ways, source, _first(calls, tokens, way, prices, model, at),
         ))  # fmt: skip
     return found
+
+
+def _first(
+    calls: float, tokens: Sequence[Mapping[str, float]], way: str, prices: Prices, model: str, at: datetime
+) -> Decimal:
+    """Return what the first call costs more than a later one."""
+    first, later = (_expected(min(calls, 1), [each], way, prices, model, at) for each in (tokens[0], tokens[-1]))
+    return Decimal(0) if first is None or later is None else first - later
 
 
 def _expected(
@@ -233,9 +248,12 @@ def _worst(row: Row, prices: Prices, model: str, at: datetime, *, batch: bool) -
 
 def to_pay(pieces: Iterable[Piece], kinds: Sequence[CallEstimate]) -> list[PlanItem]:
     """Return each piece of a start with its calls, tokens and cost."""
-    found = []
+    found, begun = [], set[int]()
     for piece in pieces:
-        parts = [_part(kind, piece.shares[kind.label]) for kind in kinds if kind.label in piece.shares]
+        asked = {place: kind for place, kind in enumerate(kinds) if kind.label in piece.shares}
+        # The first piece that asks for a kind of call pays for its prefix.
+        parts = [_part(kind, piece.shares[kind.label], first=place not in begun) for place, kind in asked.items()]
+        begun |= asked.keys()
         found.append(PlanItem(
             piece.name, piece.action, piece.why, round(sum(part.calls for part in parts), 1),
             sum(part.input_tokens + part.output_tokens for part in parts),
@@ -253,16 +271,16 @@ def of_start(pieces: Iterable[Piece], kinds: Sequence[CallEstimate]) -> list[Cal
     return [_part(kind, share) for kind in kinds if (share := shares.get(kind.label, Fraction(0)))]
 
 
-def _part(kind: CallEstimate, share: Fraction) -> CallEstimate:
-    """Return so much of a kind of call; its cost by other ways stays that of the whole course."""
+def _part(kind: CallEstimate, share: Fraction, *, first: bool = True) -> CallEstimate:
+    """Return so much of a kind of call, the first one in it or not; by other ways its cost stays the whole course's."""
 
-    def of(usd: Decimal | None) -> Decimal | None:
-        return None if usd is None else usd * share.numerator / share.denominator
+    def of(usd: Decimal | None, once: Decimal = Decimal(0)) -> Decimal | None:
+        return None if usd is None else (usd - once) * share.numerator / share.denominator + first * once
 
     return replace(
         kind, calls=round(kind.calls * float(share), 2), most_calls=math.ceil(kind.most_calls * share),
         input_tokens=round(kind.input_tokens * share), output_tokens=round(kind.output_tokens * share),
-        expected_usd=of(kind.expected_usd), worst_usd=of(kind.worst_usd),
+        expected_usd=of(kind.expected_usd, kind.first_usd), worst_usd=of(kind.worst_usd),
     )  # fmt: skip
 
 

@@ -5,11 +5,14 @@ Where there is no scheme yet, the offline author's stands in for it, so these ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import mul
 
 from pipeline.lessons.asks import MAX_TOKENS, Asks
 from pipeline.lessons.author import FORMS, MAX_CORRECTIONS, MAX_REVISIONS, MAX_UNREADABLE
+from pipeline.lessons.course import Course
 from pipeline.lessons.offline import answer
 from pipeline.lessons.plan import make_plan
 from pipeline.lessons.schemas import Entry, OutlineEntry
@@ -19,13 +22,19 @@ from pipeline.llm.base import BLOCK_TOKENS, Request
 BYTES_PER_TOKEN = 3.8
 #: A token is never more bytes of an answer than this, on average over a whole one.
 MOST_BYTES_PER_TOKEN = 6
-#: Output tokens of one answer, thinking included, as they usually come. A lesson of schema 2 has some 22,000
-#: characters (five lessons of schema 1, written anew); corrections are a few parts of it.
-OUTPUT_TOKENS = {"outline": 600, "entry": 400, "lesson": 5_600, "correction": 600, "solve": 450, "critic": 2_000}
-#: The outline grows with each lesson; an exam is longer than a lesson.
-OUTLINE_EACH, MOCK_TOKENS = 110, 9_000
-#: Calls of a kind for each lesson: whole lessons that cannot be read are rare; every second lesson is corrected.
-TRIES = {"lesson": 1.02, "correction": 0.5, "solve": 1.1, "critic": 1.1}
+#: Output tokens of one answer, thinking included, as they usually come; corrections are a few parts of a lesson.
+OUTPUT_TOKENS = {"outline": 600, "entry": 400, "correction": 400, "solve": 300, "critic": 1_600}
+#: The outline grows with each lesson.
+OUTLINE_EACH = 110
+#: Bytes of a lesson by its type: in all, and for each point it teaches (lessons of models and of offline courses).
+LESSON_BYTES = {
+    "teach": (15_500, 1_800), "independent_practice": (14_500, 0), "formative_assessment": (7_500, 0),
+    "revision": (13_000, 0),
+}  # fmt: skip
+#: Of an exam: for each mark of its papers; marks where the catalogue gives none.
+BYTES_PER_MARK, GENERAL_MARKS = 400, 60
+#: Calls of a kind for each lesson: whole lessons that cannot be read are rare; nearly every one is corrected once.
+TRIES = {"lesson": 1.02, "correction": 0.9, "solve": 1.3, "critic": 1.15}
 #: Calls of a kind for each lesson at most: after each correction it is solved and judged again.
 MOST = {
     "lesson": 1 + MAX_UNREADABLE, "correction": MAX_CORRECTIONS, "solve": FORMS * (1 + MAX_CORRECTIONS),
@@ -33,8 +42,8 @@ MOST = {
 }  # fmt: skip
 #: Kinds of call that carry a lesson, or parts of it.
 OF_LESSONS = ("correction", "solve", "critic")
-#: A lesson that stands in where none is written yet: characters of it as a whole, and of its questions alone.
-STAND_IN, QUESTIONS = 22_000, 3_500
+#: Part of a lesson that its questions are, without answers and working.
+QUESTIONS = 0.16
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +99,7 @@ def prompts_of(asks: Asks, lessons: int, scheme: Sequence[Entry] | None = None) 
         if entry is stand_in[0]:
             yield Prompt(f"lesson-{number}-correction", _correction(asks, stand_in, entry), True)
         if asks.blind_solve:
-            yield Prompt(f"solve-{number}", _solve(asks), True)
+            yield Prompt(f"solve-{number}", _solve(asks, entry), True)
         yield Prompt(f"critic-{number}", _critic(asks, entry), True)
 
 
@@ -102,12 +111,22 @@ def _correction(asks: Asks, scheme: Sequence[Entry], entry: Entry) -> Request:
     return asks.correction(scheme, entry.order, {"c4.q2": _text(1_000)}, [_EXAMPLE_FAULT])
 
 
-def _solve(asks: Asks) -> Request:
-    return asks.solve([{"question": "c4.q2", "ask": _text(QUESTIONS)}])
+def _solve(asks: Asks, entry: Entry) -> Request:
+    return asks.solve([{"question": "c4.q2", "ask": _text(round(lesson_bytes(asks.course, entry) * QUESTIONS))}])
 
 
 def _critic(asks: Asks, entry: Entry) -> Request:
-    return asks.critic(entry, {"title": entry.label, "cards": _text(STAND_IN)}, ["What passed is said here."])
+    cards = _text(lesson_bytes(asks.course, entry))
+    return asks.critic(entry, {"title": entry.label, "cards": cards}, ["What passed is said here."])
+
+
+def lesson_bytes(course: Course, entry: Entry) -> int:
+    """Return how many bytes the lesson of an entry usually has, from its type and points, or an exam's marks."""
+    if entry.lesson_type == "mock_exam":
+        papers = [part.marks or 0 for part in course.assessment.components if part.minutes]
+        return BYTES_PER_MARK * (sum(papers) or GENERAL_MARKS)
+    whole, each = LESSON_BYTES[entry.lesson_type]
+    return whole + each * len(entry.points)
 
 
 def _text(size: int) -> str:
@@ -131,20 +150,22 @@ def estimate(asks: Asks, lessons: int, scheme: Sequence[Entry] | None = None) ->
     """Return what a course of so many lessons asks for, nothing made yet; `scheme`: the real one, where it exists."""
     outline, entries, scheme = _scheme(asks, lessons, scheme)
     samples = _one_of_each(scheme)
+    types = Counter(row.lesson_type for row in scheme)
+    weights = [types[row.lesson_type] for row in samples]
     entry = [asks.entry(entries, row.order) for row in samples]
     lesson = [asks.lesson(scheme, row.order) for row in samples]
     others = {
         "correction": [_correction(asks, scheme, row) for row in samples],
-        "solve": [_solve(asks)] if asks.blind_solve else [],
+        "solve": [_solve(asks, row) for row in samples if asks.blind_solve],
         "critic": [_critic(asks, row) for row in samples],
     }
     most = 1 + MAX_REVISIONS
     rows = (
         _row("outline", [outline], 1.1, most, OUTPUT_TOKENS["outline"] + OUTLINE_EACH * lessons),
-        _row("entry", entry, 1.05 * lessons, most * lessons, OUTPUT_TOKENS["entry"]),
-        *_lesson_rows(scheme, lesson),
+        _row("entry", entry, 1.05 * lessons, most * lessons, OUTPUT_TOKENS["entry"], weights),
+        *_lesson_rows(asks.course, scheme, lesson, types),
         *(
-            _row(label, made, TRIES[label] * lessons, MOST[label] * lessons, OUTPUT_TOKENS[label])
+            _row(label, made, TRIES[label] * lessons, MOST[label] * lessons, OUTPUT_TOKENS[label], weights)
             for label, made in others.items()
             if made
         ),
@@ -152,14 +173,17 @@ def estimate(asks: Asks, lessons: int, scheme: Sequence[Entry] | None = None) ->
     return Estimate(rows, (outline, *entry, *lesson, *(request for made in others.values() for request in made)))
 
 
-def _lesson_rows(scheme: Sequence[Entry], requests: Sequence[Request]) -> Iterator[Row]:
+def _lesson_rows(
+    course: Course, scheme: Sequence[Entry], requests: Sequence[Request], types: Mapping[str, int]
+) -> Iterator[Row]:
     """Yield lessons, and the mock exam by itself: it may take a longer answer."""
     for exam in (False, True):
-        number = sum((row.lesson_type == "mock_exam") is exam for row in scheme)
+        sizes = [lesson_bytes(course, row) for row in scheme if (row.lesson_type == "mock_exam") is exam]
         asked = [request for request in requests if (request.data["entry"]["lesson_type"] == "mock_exam") is exam]
         if asked:
-            output = MOCK_TOKENS if exam else OUTPUT_TOKENS["lesson"]
-            yield _row("lesson", asked, TRIES["lesson"] * number, MOST["lesson"] * number, output)
+            number, weights = len(sizes), [types[request.data["entry"]["lesson_type"]] for request in asked]
+            output = min(round(sum(sizes) / number / BYTES_PER_TOKEN), asked[0].max_tokens - 1)
+            yield _row("lesson", asked, TRIES["lesson"] * number, MOST["lesson"] * number, output, weights)
 
 
 def _entry(asks: Asks, entries: Sequence[OutlineEntry], row: OutlineEntry) -> Entry:
@@ -172,7 +196,14 @@ def _one_of_each(scheme: Iterable[Entry]) -> list[Entry]:
     return list({row.lesson_type: row for row in scheme}.values())
 
 
-def _row(label: str, requests: Sequence[Request], calls: float, most_calls: int, output: int) -> Row:
+def _row(
+    label: str,
+    requests: Sequence[Request],
+    calls: float,
+    most_calls: int,
+    output: int,
+    weights: Sequence[int] = (1,),
+) -> Row:
     shared = [sum(len(part.text.encode()) for part in request.system) for request in requests]
     sizes = [request.size() for request in requests]
     own = [size - prefix for size, prefix in zip(sizes, shared, strict=True)]
@@ -183,8 +214,8 @@ def _row(label: str, requests: Sequence[Request], calls: float, most_calls: int,
         label,
         calls,
         most_calls,
-        round(sum(own) / len(own) / BYTES_PER_TOKEN),
-        round(sum(shared) / len(shared) / BYTES_PER_TOKEN),
+        round(sum(map(mul, own, weights)) / sum(weights) / BYTES_PER_TOKEN),
+        round(sum(map(mul, shared, weights)) / sum(weights) / BYTES_PER_TOKEN),
         output,
         max(sizes) + previous,
         cap,

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
-from pipeline.app.cost_estimate import RUNS, learn, priced, usage
+from pipeline.app.cost_estimate import RUNS, CourseHistory, LearnedKind, learn, priced, to_pay, usage
+from pipeline.app.course_work import Piece
 from pipeline.cost.prices import PriceBook
-from pipeline.lessons.estimate import Estimate, Row
+from pipeline.lessons.catalogue import Catalogue
+from pipeline.lessons.estimate import Estimate, Row, lesson_bytes
+from pipeline.lessons.schemas import Entry
 from pipeline.store.base import Head
 
 
@@ -57,3 +65,38 @@ def test_worst_case_counts_the_second_try_with_twice_the_cap() -> None:
     (found,) = priced(Estimate((row,), ()), PriceBook(), model, at)
     tries = [PriceBook().worst(4000, cap, model=model, at=at, added=10, marked=0) or 0 for cap in (500, 1000)]
     assert found.worst_usd == 2 * sum(tries)
+
+
+def test_a_sample_pays_for_the_prefix_and_corrections_read_what_lessons_wrote() -> None:
+    at, model = datetime(2026, 1, 9, tzinfo=UTC), "claude-sonnet-5-5"
+    lesson = Row("lesson", 10, 10, 1000, 10_000, 500, most_bytes=4000, max_tokens=500, added=10, marked=0)
+    rows = (lesson, replace(lesson, calls=1, output_tokens=1500), replace(lesson, label="correction"))
+    kinds = priced(Estimate(rows, ()), PriceBook(), model, at)
+    assert [bool(kind.first_usd) for kind in kinds] == [True, False, False]
+    pieces = [Piece(f"lessons/{n}", "run", "new", {"lesson": Fraction(1, 10)}) for n in range(10)]
+    first, *others = (item.expected_usd or Decimal(0) for item in to_pay(pieces, kinds))
+    assert first - others[0] == kinds[0].first_usd > Decimal("0.01")
+    assert first + sum(others) == (kinds[0].expected_usd or 0) + (kinds[1].expected_usd or 0)
+
+
+def test_what_earlier_courses_took_counts_by_the_length_of_a_lesson() -> None:
+    at, model = datetime(2026, 1, 9, tzinfo=UTC), "claude-sonnet-5-5"
+    lesson = Row("lesson", 3, 10, 1000, 10_000, 400, most_bytes=4000, max_tokens=500, added=10, marked=0)
+    exam = replace(lesson, calls=1, output_tokens=1600)
+    history = CourseHistory(1, {"lesson": LearnedKind(1, {"input": 100, "output": 1400})})
+    asked = Estimate((lesson, exam), ())
+    # Three quarters of a call of 800, a quarter of one of 3,200.
+    assert [kind.output_tokens for kind in priced(asked, PriceBook(), model, at, history=history)] == [600, 800]
+
+
+GOOD = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(Path("tests/calibration").glob("*.json"))]
+
+
+def test_a_lesson_is_as_long_as_expected_from_its_entry() -> None:
+    course, sizes = Catalogue().course("mathematics", "national_5"), []
+    for row in GOOD:
+        text = json.dumps(row["lesson"], ensure_ascii=False, separators=(",", ":")).encode()
+        entry = Entry.model_construct(lesson_type=row["entry"]["lesson_type"], points=row["entry"]["points"])
+        sizes.append(len(text) / lesson_bytes(course, entry))
+    assert all(0.85 < size < 1.15 for size in sizes)
+    assert 0.95 < sum(sizes) / len(sizes) < 1.05
