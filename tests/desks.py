@@ -117,12 +117,12 @@ class Served:
 @contextmanager
 def serving(store_url: str, **address: Any) -> Iterator[Served]:
     """A desk of a store, on a free port; gone at the end."""
-    at = ServerAddress(port=0, **address)
+    at = ServerAddress(**{"port": 0, **address})
     listener = listen(at)
     port = listener.getsockname()[1]
-    keys = keys_for(ServerAddress(port=port, **address))
+    keys = keys_for(ServerAddress(**{**address, "port": port}))
     desk = Desk(store_url)
-    server = Server(desk, guarded(desk, ServerAddress(port=port, **address), keys))
+    server = Server(desk, guarded(desk, ServerAddress(**{**address, "port": port}), keys))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
 

@@ -128,6 +128,8 @@ def listen(address: ServerAddress) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((address.host, address.port))
+        # From here on nobody else can, and who follows the link waits for the first answer.
+        found.listen(128)
     except OSError as error:
         found.close()
         text = f"The desk cannot listen on {address.host} port {address.port}: {error.strerror or error}."
