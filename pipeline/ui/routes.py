@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from itertools import islice
@@ -15,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Mount, Route, compile_path
+from starlette.routing import Match, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from pipeline import __version__
@@ -102,16 +101,18 @@ def application(desk: Desk) -> Starlette:
 
 
 @cache
-def _patterns() -> list[tuple[re.Pattern[str], PageRoute | RawRoute]]:
+def _readable() -> list[tuple[PageRoute | RawRoute, Route]]:
     routes: tuple[PageRoute | RawRoute, ...] = (*RAWS, *PAGES)
-    return [(compile_path(f"/{route.path}")[0], route) for route in routes]
+    return [(route, Route(f"/{route.path}", _health)) for route in routes]
 
 
-def find(path: str) -> tuple[PageRoute | RawRoute, dict[str, str]] | None:
+def find(path: str) -> tuple[PageRoute | RawRoute, dict[str, Any]] | None:
     """Return what answers GET of a path, and the path's parameters; None: nothing does."""
-    for pattern, route in _patterns():
-        if match := pattern.match(f"/{path}"):
-            return route, match.groupdict()
+    scope = {"type": "http", "method": "GET", "path": f"/{path}"}
+    for found, route in _readable():
+        match, more = route.matches(scope)
+        if match == Match.FULL:
+            return found, more["path_params"]
     return None
 
 
