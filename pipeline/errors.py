@@ -1,8 +1,8 @@
 """The error tree: each class is one thing a user can meet, with its exit code and the way on.
 
 PipelineError (Exception)
-├── ConfigError 2: CatalogueError, BankError, SettingsConflict, CredentialMissing, InvalidValue, MissingValue,
-│                  SecretRefused, PackageMissing
+├── ConfigError 2: CatalogueError, BankError, SettingsConflict, DecidedMeanwhile, CredentialMissing, InvalidValue,
+│                  MissingValue, SecretRefused, PackageMissing
 ├── GraphError 2
 ├── StoreError 3: RunNotFound, RunExists, RunLocked, CheckpointCorrupt, SchemaTooNew, WriteFailed
 ├── ModelError 4: ModelUnavailable, ModelRejected, ModelRefused, ModelTruncated, SpendLimit
@@ -75,6 +75,10 @@ class SettingsConflict(ConfigError):
 
 class CredentialMissing(ConfigError):
     """A Claude model was asked for, but no credential is set."""
+
+
+class DecidedMeanwhile(ConfigError):
+    """Somebody else decided, or what was looked at was made again."""
 
 
 class InvalidValue(ConfigError):

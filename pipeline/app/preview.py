@@ -15,7 +15,7 @@ from pipeline.errors import ConfigError
 from pipeline.html import Html, el
 from pipeline.lessons.earlier import current
 from pipeline.llm.answers import json_in
-from pipeline.publish import lesson_page
+from pipeline.publish import answers_page, lesson_page
 from pipeline.publish.base import Bundle
 from pipeline.publish.site import STYLE
 from pipeline.publish.view import CourseView
@@ -24,7 +24,7 @@ from pipeline.store.base import Store
 from pipeline.travel.values import Reader
 
 #: What leads to other pages is not shown; a question that a link names stands out.
-_OWN = ".pager, .go { display: none } .q:target { outline: 2px solid; outline-offset: .4rem }"
+_OWN = ".pager, .go, .lede a { display: none } .q:target { outline: 2px solid; outline-offset: .4rem }"
 #: What reading a lesson that is none may raise.
 _SENSELESS = (LookupError, TypeError, ValueError, AttributeError)
 
@@ -37,10 +37,11 @@ class Preview:
     policy: str
 
 
-def preview(store: Store, state: RunState, row: Mapping[str, Any]) -> Preview:
+def preview(store: Store, state: RunState, row: Mapping[str, Any], *, answers: bool = False) -> Preview:
     """Return a lesson of a run's course.
 
     Args:
+        answers: Its answers, as the teacher sees them.
         row: As lessons are recorded: {"order", "lesson"} and, where they are known, "schema", "checks", "critic".
 
     Raises:
@@ -55,7 +56,7 @@ def preview(store: Store, state: RunState, row: Mapping[str, Any]) -> Preview:
         lesson = current({**whole, "lesson": tidy(row["lesson"])}, entry)
         course = reader.blob(state.pins["catalogue"])
         view = CourseView(Bundle("preview", course, scheme, [lesson], about={"author": "model"}))
-        page = lesson_page.build(view, view.lessons[0])
+        page = (answers_page if answers else lesson_page).build(view, view.lessons[0])
     except (*_SENSELESS, StopIteration) as error:
         raise ConfigError("This is no lesson that a page can show.", code="no_lesson") from error
     style, policy = _style()

@@ -15,9 +15,10 @@ from functools import cached_property
 from typing import Any
 
 from pipeline.clock import SystemClock
+from pipeline.content.findings import Finding
 from pipeline.engine.amendment import take_in
 from pipeline.engine.people import standings
-from pipeline.errors import ConfigError, RunNotFound, StoreError
+from pipeline.errors import ConfigError, DecidedMeanwhile, RunNotFound, StoreError
 from pipeline.lessons import review
 from pipeline.lessons.earlier import current
 from pipeline.lessons.review import Doubt
@@ -254,21 +255,21 @@ class Wish:
     note: str = ""
     #: `ReviewState.mark` of what they saw; "": whatever stands now.
     mark: str = ""
-    #: Of an edit: new values by their address, or all of the lesson.
-    changes: Mapping[str, Any] | None = None
-    lesson: Any = None
+    #: Of an edit: all of the lesson, or new values by their addresses.
+    edit: Mapping[str, Any] | None = None
 
 
 def decide(store: Store, text: str, order: int, wish: Wish) -> LessonReview:
     """Record what a person decides about a lesson, durably; return the lesson after it.
 
     Raises:
-        ConfigError: What they saw is not what stands now (decided_meanwhile), the edit does not pass its checks
-            (edit_rejected, data["findings"]), or this cannot be decided of this lesson.
+        DecidedMeanwhile: What they saw is not what stands now.
+        ConfigError: The edit does not pass its checks (edit_rejected, data["findings"]), or this cannot be decided of
+            this lesson.
         RunLocked: Somebody else is just deciding.
     """
     run, clock = resolve(store, text, COURSES), SystemClock()
-    wish = Wish(wish.choice, _name(wish.by), wish.note.strip()[:_MOST_NOTE], wish.mark, wish.changes, wish.lesson)
+    wish = Wish(wish.choice, _name(wish.by), wish.note.strip()[:_MOST_NOTE], wish.mark, wish.edit)
     CourseReview.of(store, run)
     with closing(own_part(store, run, REVIEW, clock)) as part:
         # Nobody else decides until this is recorded.
@@ -314,8 +315,8 @@ def _decision(course: CourseReview, order: int, wish: Wish) -> tuple[Decision, b
         if found.status != CONFLICT:
             raise _cannot(order, "has no edit in conflict with a new version", code="no_conflict")
         if wish.choice == KEEP:
-            edit = course.edit(order) or {}
-            _check_passes(order, review.checked(row, edit.get("lesson"), course.entry(order), course.course)[1])
+            edit = course.edit(order) or row
+            _check_passes(order, checked_edit(course, order, edit["lesson"])[1])
             kept = found.edit
     else:
         _check_possible(course.lesson(order), wish)
@@ -339,13 +340,13 @@ def _check_seen(order: int, found: ReviewState, wish: Wish) -> None:
     if not wish.mark or found.mark == wish.mark:
         return
     if content != found.content and not (found.edit == found.content and found.last):
-        raise ConfigError(f"Lesson {order} has been made again meanwhile.", code="decided_meanwhile",
-                          hint="Look at the new version first.", lesson=order)  # fmt: skip
+        raise DecidedMeanwhile(f"Lesson {order} has been made again meanwhile.",
+                               hint="Look at the new version first.", lesson=order)  # fmt: skip
     who = f"{found.last.by} decided about lesson {order}: {WORDS[found.last.choice]}" if found.last else (
         f"a decision about lesson {order} was taken back"
     )  # fmt: skip
-    raise ConfigError(f"Meanwhile {who}.", code="decided_meanwhile", hint="Look at what stands now first.",
-                      lesson=order, by=found.last.by if found.last else "")  # fmt: skip
+    raise DecidedMeanwhile(f"Meanwhile {who}.", hint="Look at what stands now first.", lesson=order,
+                           by=found.last.by if found.last else "")  # fmt: skip
 
 
 def _check_approvable(lesson: LessonReview, wish: Wish) -> None:
@@ -354,23 +355,38 @@ def _check_approvable(lesson: LessonReview, wish: Wish) -> None:
         raise _cannot(lesson.order, "was edited, and made again since: decide first which version holds",
                       code="edit_in_conflict", hint="--keep, --take or --edit FILE decides it.")  # fmt: skip
     if found.status == APPROVED and found.last is not None:
-        raise ConfigError(f"Lesson {lesson.order} is approved by {found.last.by} already.", code="decided_meanwhile",
-                          lesson=lesson.order, by=found.last.by)  # fmt: skip
+        raise DecidedMeanwhile(f"Lesson {lesson.order} is approved by {found.last.by} already.", lesson=lesson.order,
+                               by=found.last.by)  # fmt: skip
     if lesson.severity == review.SEVERE and not found.edit and not wish.note:
         raise _cannot(lesson.order, f"has a severe finding ({lesson.doubts[0].text}): say why it is approved",
                       code="note_missing", hint="Add --note TEXT.")  # fmt: skip
 
 
+def checked_edit(course: CourseReview, order: int, edit: Mapping[str, Any]) -> tuple[Json, Sequence[Finding]]:
+    """Return the row of a lesson with an edit, and what must be put right before it can be saved.
+
+    Args:
+        edit: As `Wish.edit`.
+
+    Raises:
+        ConfigError: There is no lesson, or no such place in it.
+    """
+    row = course.content(order)
+    if row is None:
+        raise _cannot(order, "is not there: it is being made, or failed", code="lesson_not_made")
+    lesson = edit if "cards" in edit else review.changed(row["lesson"], edit)
+    return review.checked(row, lesson, course.entry(order), course.course)
+
+
 def _edited(course: CourseReview, order: int, row: Json, wish: Wish) -> bytes:
-    lesson = wish.lesson if wish.lesson is not None else review.changed(row["lesson"], wish.changes or {})
-    if lesson == row["lesson"]:
+    made, blocking = checked_edit(course, order, wish.edit or {})
+    if made["lesson"] == row["lesson"]:
         raise _cannot(order, "is the same as before the edit", code="nothing_edited")
-    made, blocking = review.checked(row, lesson, course.entry(order), course.course)
     _check_passes(order, blocking)
     return canonical(made)
 
 
-def _check_passes(order: int, blocking: Sequence[Any]) -> None:
+def _check_passes(order: int, blocking: Sequence[Finding]) -> None:
     if blocking:
         lines = [each.line() for each in blocking]
         more = f" (and {len(lines) - 1} more)" if lines[1:] else ""

@@ -96,7 +96,7 @@ def _edit(file: Path | None) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ConfigError(f"{file} holds no JSON object.", code="invalid_edit",
                           hint="Give the lesson, or new values by address: {\"c4.q2.answer\": \"…\"}.")  # fmt: skip
-    return {"lesson": found} if "cards" in found else {"changes": found}
+    return {"edit": found}
 
 
 def _decided(lesson: LessonReview, choice: str, by: str) -> str:

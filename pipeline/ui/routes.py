@@ -20,9 +20,17 @@ from starlette.staticfiles import StaticFiles
 from pipeline import __version__
 from pipeline.app.run_list import row_of
 from pipeline.app.words import one_line, plain
-from pipeline.errors import PipelineError, RunExists, RunLocked, RunNotFound, SettingsConflict, WriteFailed
+from pipeline.errors import (
+    DecidedMeanwhile,
+    PipelineError,
+    RunExists,
+    RunLocked,
+    RunNotFound,
+    SettingsConflict,
+    WriteFailed,
+)
 from pipeline.records.redaction import without_secrets
-from pipeline.ui import call, costs, item, new_run, questions, run, runs
+from pipeline.ui import call, costs, item, new_run, questions, review, run, runs
 from pipeline.ui.desk import NAME_COOKIE, Desk
 from pipeline.ui.layout import FOLDER, NAVIGATION, Here, render
 from pipeline.ui.pages import (
@@ -47,6 +55,7 @@ MODULES: tuple[Any, ...] = (
     costs,
     new_run,
     questions,
+    review,
 )  # fmt: skip
 PAGES: tuple[PageRoute, ...] = tuple(page for module in MODULES for page in module.PAGES)
 WRITES: tuple[WriteRoute, ...] = tuple(write for module in MODULES for write in module.WRITES)
@@ -59,7 +68,7 @@ _BY_NAME = {page.name: page for page in PAGES}
 _NAVIGATION = frozenset(path for path, _ in NAVIGATION) & {page.path for page in PAGES}
 #: What an error means to a browser; any other one is the request's.
 _STATUS: Mapping[type[PipelineError], int] = {
-    RunNotFound: 404, RunLocked: 409, RunExists: 409, SettingsConflict: 409, WriteFailed: 500,
+    RunNotFound: 404, RunLocked: 409, RunExists: 409, SettingsConflict: 409, DecidedMeanwhile: 409, WriteFailed: 500,
 }  # fmt: skip
 _YEAR = 365 * 24 * 3600
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -117,7 +117,7 @@ def dies(root: Path, run: str, at: int, how: str, *, owned: bool) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     try:
         holder = FileStore(root, SystemClock(), disk=LazyDisk()).open(run) if owned else None
-        wish = Wish("edit", "A. Lee", changes={"c1.q1.feedback": NEW})
+        wish = Wish("edit", "A. Lee", edit={"c1.q1.feedback": NEW})
         decide(FileStore(root, SystemClock(), disk=DyingDisk(at, how)), run, 2, wish)
         if holder is not None:
             holder.close()
@@ -149,7 +149,7 @@ def test_reviewer_who_dies_at_any_call_of_the_disk_leaves_a_whole_decision_or_no
         # Whoever comes next takes it in, and decides on.
         take_in(store, run, SystemClock())
         assert {each.choice for found in load(store, run).reviews.values() for each in found} <= {"approve", "edit"}
-        again = Wish("edit", "A. Lee", changes={"c1.q1.feedback": NEW + " Twice."})
+        again = Wish("edit", "A. Lee", edit={"c1.q1.feedback": NEW + " Twice."})
         assert decide(store, run, 2, again).status == "edited"
         shutil.rmtree(place)
     assert seen == {"open", "edited"}

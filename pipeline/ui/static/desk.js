@@ -55,6 +55,17 @@
     setTimeout(() => (button.textContent = "Copy"), 2000);
   });
 
+  /* What opens is typed into; what was typed into a form with `data-draft` is kept until it is sent. */
+  document.addEventListener("toggle", (event) => event.target.open && $("[data-focus]", event.target)?.focus(), true);
+  const draft = $("form[data-draft]");
+  if (draft) {
+    const name = `draft ${draft.dataset.draft}`;
+    const fields = () => all("[name^='at:']", draft);
+    const kept = JSON.parse(sessionStorage.getItem(name) || "{}");
+    for (const field of fields()) field.value = kept[field.name] ?? field.value;
+    draft.addEventListener("input", () => sessionStorage.setItem(name, JSON.stringify(Object.fromEntries(fields().map((field) => [field.name, field.value])))));
+  }
+
   /* Keys. `data-key` on a button or link is its key; rows are `[data-row]`; `[data-help]` is the button that helps. */
   const OFF = "desk-keys-off";
   const isOff = () => localStorage.getItem(OFF) === "1";
@@ -92,6 +103,12 @@
     if (own) return press(own);
     if (key === "j") return move(1);
     if (key === "k") return move(-1);
+    if (key === "f") {
+      const found = all("[data-finding]");
+      const next = found[(found.indexOf(document.activeElement) + 1) % found.length];
+      next?.focus();
+      return Boolean(next);
+    }
     if (key === "x") return press(row() && $("input[type=checkbox]", row()));
     if (key === "g") return Boolean((went = Date.now()));
     if (key === "/" || key === ".") {

@@ -93,7 +93,7 @@ def refused(act: Callable[[], Any]) -> ConfigError:
 def test_course_is_published_once_each_lesson_is_approved_or_edited(place: Place) -> None:
     place.decide(1, "approve")
     assert place.go().detail == "waiting_for_human"
-    place.decide(2, "edit", "A. Lee", changes={STEM: NEW})
+    place.decide(2, "edit", "A. Lee", edit={STEM: NEW})
     queue = CourseReview.of(place.store, place.run).queue()
     assert progress(queue) == {"approved": 2, "total": 2, "conflicts": 0, "redo": 0}
     assert place.go().status == "completed"
@@ -132,7 +132,7 @@ def test_decision_made_while_the_run_has_an_owner_is_seen_at_once_and_published(
     journal = place.store.open(place.run)
     before = journal.last_seq
     place.decide(1, "approve")
-    place.decide(2, "edit", changes={STEM: NEW})
+    place.decide(2, "edit", edit={STEM: NEW})
     assert (place.lesson(1).status, place.lesson(2).status) == ("approved", "edited")
     assert len(list(place.store.read(place.run))) == before
     journal.close()
@@ -168,18 +168,18 @@ def test_edit_is_saved_only_if_it_passes_the_checks(place: Place) -> None:
         for number, item in enumerate(each.get("items") or (), 1)
         if "sqrt" in str(item.get("answer"))
     )
-    error = refused(lambda: place.decide(1, "edit", changes={where: r"\(99\sqrt{2}\)"}))
+    error = refused(lambda: place.decide(1, "edit", edit={where: r"\(99\sqrt{2}\)"}))
     assert error.code == "edit_rejected"
     assert error.data["findings"][0].startswith(where.rpartition(".")[0])
     assert place.lesson(1).status == "open"
-    assert refused(lambda: place.decide(1, "edit", changes={"c9.q9.answer": "x"})).code == "no_such_place"
-    assert refused(lambda: place.decide(1, "edit", changes={})).code == "nothing_edited"
+    assert refused(lambda: place.decide(1, "edit", edit={"c9.q9.answer": "x"})).code == "no_such_place"
+    assert refused(lambda: place.decide(1, "edit", edit={})).code == "nothing_edited"
 
 
 def test_second_of_two_reviewers_is_told_who_decided_what(place: Place) -> None:
     seen = place.lesson(1).standing.mark
     place.decide(1, "approve", "A. Lee", mark=seen)
-    for wish in ({"choice": "approve"}, {"choice": "edit", "changes": {STEM: NEW}}, {"choice": "redo", "note": "x"}):
+    for wish in ({"choice": "approve"}, {"choice": "edit", "edit": {STEM: NEW}}, {"choice": "redo", "note": "x"}):
         error = refused(lambda wish=wish: place.decide(1, mark=seen, **wish))  # type: ignore[misc]
         assert error.code == "decided_meanwhile"
         assert "A. Lee" in error.message
@@ -199,7 +199,7 @@ def shorter(request: Request, value: Any) -> Any:
 
 def test_lesson_made_again_does_not_overwrite_an_edit_but_waits_for_a_decision(place: Place) -> None:
     place.decide(1, "approve")
-    place.decide(2, "edit", "A. Lee", changes={STEM: NEW})
+    place.decide(2, "edit", "A. Lee", edit={STEM: NEW})
     place.decide(2, "redo", note="Shorter, please.")
     assert to_redo(load(place.store, place.run)) == {("lessons#1", "lessons/2"): "Shorter, please."}
     # Also where nobody asked for a review: nothing is overwritten without a word.
@@ -245,7 +245,7 @@ def test_what_cannot_be_decided_is_said(place: Place) -> None:
 
 def test_decisions_are_exported_as_examples(place: Place) -> None:
     place.decide(1, "approve", note="Good.")
-    place.decide(2, "edit", "A. Lee", changes={STEM: NEW})
+    place.decide(2, "edit", "A. Lee", edit={STEM: NEW})
     place.decide(2, "undo")
     rows = list(examples(place.store, place.run))
     assert [(row["lesson"], row["verdict"], row["by"], row["note"]) for row in rows] == [
@@ -260,7 +260,7 @@ def test_decisions_are_exported_as_examples(place: Place) -> None:
 
 def test_fork_takes_decisions_and_edits_along(place: Place) -> None:
     place.decide(1, "approve")
-    place.decide(2, "edit", changes={STEM: NEW})
+    place.decide(2, "edit", edit={STEM: NEW})
     made = fork(place.store, place.run, at="end", changes={}).run_id
     course = CourseReview.of(place.store, made)
     assert [course.lesson(order).status for order in (1, 2)] == ["approved", "edited"]
