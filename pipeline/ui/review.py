@@ -124,7 +124,7 @@ def _findings(lesson: LessonReview, numbers: Mapping[str, int]) -> Iterator[Data
         number = numbers.get(at.partition("(")[0])
         card = at.partition(".")[0].removeprefix("c")
         anchor = f"q{number}" if number else f"s{card}" if card.isdecimal() else ""
-        name = f"question {number}" if number else each.where
+        name = f"question {number}" if number else at.replace(".", " ").replace("_", " ")
         yield {**each.to_json(), "place": at, "name": name, "anchor": anchor}
 
 
