@@ -13,6 +13,8 @@ from pipeline.errors import ConfigError
 from pipeline.formats.agentos import store as agentos
 from pipeline.formats.langgraph.threads import PIPELINE as THREAD
 from pipeline.formats.langgraph.threads import check_is_no_thread
+from pipeline.records.run import bare
+from pipeline.records.values import is_reference
 from pipeline.settings import Identity
 from pipeline.store.base import Store
 from pipeline.store.reader import load, resolve
@@ -72,6 +74,16 @@ def meant(store: Store, found: Forked) -> Forked:
     named = names_in(Source.stored(store, state).graph())
     unknown = {name: near for name, near in found.unknown.items() if name.partition(".")[2] not in named}
     return replace(found, unknown=unknown)
+
+
+def changeable(state: RunState) -> list[str]:
+    """Return the names that a fork can give another value: settings, parameters, context keys, outputs."""
+    course = state.pipeline == "lessons"
+    names = [f"settings.{key}" for key in state.identity if not course or key in _CHANGEABLE]
+    names += [] if course else [f"params.{key}" for key in state.params]
+    names += [key if "." not in key else f"context.{key}" for key in state.context]
+    made = {bare(step.path): step.outputs for step in state.steps.values() if not is_reference(step.outputs)}
+    return names + [f"outputs.{step}.{key}" for step, outputs in made.items() for key in outputs]
 
 
 def check_course(changes: Iterable[tuple[str, str, Any]]) -> None:

@@ -8,9 +8,9 @@ import click
 
 from pipeline.app.run_status import side_at
 from pipeline.app.stores import open_store, place_of, run_folder
+from pipeline.app.value_format import change_lines
 from pipeline.cli.options import RunName, json_option, store_option
 from pipeline.cli.text import count, heading, money, one_line, tell, with_unpriced
-from pipeline.cli.value_format import change_lines
 from pipeline.records.run import full, item_name
 from pipeline.travel.differences import (
     ADDED,

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from pipeline.app.stores import open_store
+from pipeline.app.value_format import arrow
 from pipeline.cli.options import json_option, own_option, run_argument, store_option
 from pipeline.cli.status import thread_line
 from pipeline.cli.text import duration, money, money_between, one_line, say, say_json, table, when, with_unpriced
-from pipeline.cli.value_format import arrow
 from pipeline.engine.amendment import pinned_graph
 from pipeline.graph.model import Graph
 from pipeline.records.run import bare

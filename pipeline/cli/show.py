@@ -10,10 +10,10 @@ import click
 
 from pipeline.app.run_status import LESSONS_STEPS, Moment, find_step, moment, state_then
 from pipeline.app.stores import open_store
+from pipeline.app.value_format import brief
 from pipeline.cli.options import OneOf, json_option, own_option, run_argument, store_option
 from pipeline.cli.status import work_lines
 from pipeline.cli.text import heading, one_line, table, tell, when
-from pipeline.cli.value_format import brief
 from pipeline.records.run import RunState, StepRun, bare, in_order, item_name
 from pipeline.records.statuses import COMPLETED
 from pipeline.travel.values import Reader

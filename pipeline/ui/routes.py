@@ -30,7 +30,7 @@ from pipeline.errors import (
     WriteFailed,
 )
 from pipeline.records.redaction import without_secrets
-from pipeline.ui import call, costs, item, new_run, questions, review, run, runs
+from pipeline.ui import call, costs, item, moments, new_run, questions, review, run, runs
 from pipeline.ui.desk import NAME_COOKIE, Desk
 from pipeline.ui.layout import FOLDER, NAVIGATION, Here, render
 from pipeline.ui.pages import (
@@ -53,6 +53,7 @@ MODULES: tuple[Any, ...] = (
     item,
     call,
     costs,
+    moments,
     new_run,
     questions,
     review,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.cli.text import one_line
+from pipeline.app.words import one_line
 from pipeline.records.values import is_reference
 from pipeline.travel.differences import ADDED, REMOVED, Changes
 
