@@ -22,26 +22,7 @@ from pipeline.store.owner import process
 from pipeline.ui import processes
 from pipeline.ui.processes import Started, resume, start, stop
 from tests.documents import ROOT
-
-#: Two steps; the first waits until a file is there.
-SLOW = """
-import threading
-from pathlib import Path
-from pipeline.engine.pipeline import Pipeline
-from pipeline.engine.step import step
-
-@step()
-def wait(ctx):
-    while not Path(__file__).with_name("go").exists():
-        threading.Event().wait(0.02)
-    return {"n": 1}
-
-@step()
-def after(ctx):
-    return {"n": 2}
-
-PIPELINE = Pipeline("slow", [wait, after])
-"""
+from tests.waiting_pipeline import SLOW
 
 
 @pytest.fixture
