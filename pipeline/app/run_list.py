@@ -20,6 +20,19 @@ CORRUPT = "corrupt"
 STATUSES = (PENDING, IN_PROGRESS, COMPLETED, FAILED, *DETAILS, CORRUPT)
 #: What can be resumed.
 UNFINISHED = frozenset({PENDING, IN_PROGRESS, FAILED})
+#: How a run stands whose process ended without a word.
+GONE = "process is gone"
+#: status_detail → word.
+_DETAILS: Mapping[str, str] = {
+    "running": "running",
+    "interrupted": "interrupted",
+    "paused_budget": "stopped at the ceiling",
+    "paused_rate_limit": "paused by a rate limit",
+    "paused_spend_limit": "stopped by the account's limit",
+    "waiting_for_human": "waits for a person",
+    "waiting_for_batch": "waits for a batch",
+    "stopped_as_asked": "stopped as asked",
+}
 #: The pipeline of runs that hold threads of LangGraph: they have no steps.
 LANGGRAPH = "langgraph"
 #: Steps of a document that does not say how many it has: the original system's.
@@ -139,6 +152,19 @@ def row_of(head: Head) -> RunRow:
         needs=text("needs"),
         executor=text("executor"),
     )
+
+
+def run_word(status: str, detail: str | None, *, gone: bool = False) -> str:
+    """Return how a run stands in the words of the pages.
+
+    Args:
+        gone: It counts as running, and no living process owns it.
+    """
+    if status == CORRUPT:
+        return "cannot be read"
+    if status != IN_PROGRESS:
+        return status
+    return GONE if gone else _DETAILS.get(detail or "", "running" if detail is None else detail)
 
 
 def find(store: str | None, *, status: frozenset[str] | None, subject: str, resumable: bool) -> Iterator[RunRow]:

@@ -11,6 +11,7 @@ from typing import Any
 from starlette.requests import Request
 
 from pipeline.app.fork_plan import plan_fork
+from pipeline.app.run_list import run_word
 from pipeline.app.run_status import side_at, steps_of
 from pipeline.app.travel import changeable, fork
 from pipeline.app.value_format import brief
@@ -28,7 +29,6 @@ from pipeline.travel.values import Reader
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute, StreamRoute, WriteRoute, place
 from pipeline.ui.processes import resume
-from pipeline.ui.shapes import run_word
 
 #: Characters of a value on a line, and of what a step made.
 _LINE, _TEXT = 200, 20_000

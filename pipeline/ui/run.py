@@ -15,7 +15,7 @@ from pipeline.app.cost_report import read as read_costs
 from pipeline.app.gates import open_gates
 from pipeline.app.plan import expected_of
 from pipeline.app.run_items import BATCH, REUSED, RUNNING, Items, items_of, page, visits
-from pipeline.app.run_list import RunRow, row_of, way_on
+from pipeline.app.run_list import RunRow, row_of, run_word, way_on
 from pipeline.app.run_log import details, kind_of, line_of, records_after
 from pipeline.app.run_status import StepView, interruptions, steps_of
 from pipeline.app.run_trail import Work
@@ -36,7 +36,6 @@ from pipeline.ui.item_map import FEW, map_of
 from pipeline.ui.money_chart import Money, chart, figures, money_of
 from pipeline.ui.pages import Data, FormFields, PageRoute, RawRoute, StreamRoute, WriteRoute, place
 from pipeline.ui.shape import shape_of_run
-from pipeline.ui.shapes import run_word
 from pipeline.ui.stream import live
 from pipeline.ui.watch import RunNow
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 from pipeline.app.batches import batches
 from pipeline.app.batches import cancel as cancel_batches
 from pipeline.app.removals import removal_lines, removals
+from pipeline.app.run_index import word_of
 from pipeline.app.run_list import RunRow, resume_arguments, row_of
 from pipeline.app.stores import open_account
 from pipeline.errors import ConfigError, PipelineError
@@ -16,7 +17,6 @@ from pipeline.store.retention import Removal, remove
 from pipeline.ui import processes
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data
-from pipeline.ui.run_index import word_of
 
 #: Runs that one form takes, and of these so many as processes at once.
 MOST, MOST_PROCESSES = 100, 10

@@ -10,7 +10,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pipeline.app.run_list import CORRUPT, RunRow
+from pipeline.app.run_index import RunFilter, behind, facets_of, word_of
+from pipeline.app.run_list import CORRUPT, GONE, RunRow
 from pipeline.app.spreadsheet import csv_text
 from pipeline.clock import parse_iso
 from pipeline.errors import PipelineError
@@ -18,8 +19,6 @@ from pipeline.records.statuses import COMPLETED, FAILED, PENDING, SKIPPED
 from pipeline.ui import run_choice
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, FormFields, PageRoute, RawRoute, StreamRoute, WriteRoute, place
-from pipeline.ui.run_index import Asked, behind, facets_of, word_of
-from pipeline.ui.shapes import GONE
 
 #: Rows of a page.
 ROWS = 50
@@ -41,13 +40,13 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def asked_of(query: Mapping[str, str]) -> Asked:
+def asked_of(query: Mapping[str, str]) -> RunFilter:
     """Return the filters of a URL or form."""
     names = ("q", "status", "subject", "level", "model")
-    return Asked(**{name: query.get(name, "").strip() for name in names}, day=query.get("from", "").strip())
+    return RunFilter(**{name: query.get(name, "").strip() for name in names}, day=query.get("from", "").strip())
 
 
-def query_of(asked: Asked, **more: str) -> dict[str, str]:
+def query_of(asked: RunFilter, **more: str) -> dict[str, str]:
     """Return filters as the query of a URL."""
     named = {name: getattr(asked, name) for name in ("q", "status", "subject", "level", "model")}
     return {**named, "from": asked.day, **more}
@@ -94,26 +93,26 @@ def _runs(desk: Desk, request: Request) -> Data:
     query = request.query_params
     asked, after = asked_of(query), query.get("after", "")
     index, data, newest = desk.runs, _NOT_COUNTED, ""
-    if after and asked == Asked():
+    if after and asked == RunFilter():
         rows = index.page(after, ROWS + 1)
     else:
         rows = index.newest()
         newest = rows[0].run_id if rows and not after else ""
-    if index.seen or asked != Asked():
+    if index.seen or asked != RunFilter():
         found, counts = index.look(asked)
         data = counts_data(asked, len(found), counts)
-        rows = rows if asked == Asked() else index.rows(behind(found, after), asked, ROWS + 1)
+        rows = rows if asked == RunFilter() else index.rows(behind(found, after), asked, ROWS + 1)
     shown = [row_data(row) for row in rows[:ROWS]]
     names = ",".join(row["run"] for row in shown)
-    choice = run_choice.asked_for(desk, query.get("ask", ""), query.getlist("run"))
     return {
-        "rows": shown, **data, "asked": query_of(asked), "filtered": asked != Asked(), "after": after, "choice": choice,
+        "rows": shown, **data, "asked": query_of(asked), "filtered": asked != RunFilter(), "after": after,
+        "choice": run_choice.asked_for(desk, query.get("ask", ""), query.getlist("run")),
         "older": rows[ROWS - 1].run_id if len(rows) > ROWS else "", "store_words": desk.store_words(),
         "live": {"path": "events", "seq": 0, "query": query_of(asked, rows=names, newest=newest)},
     }  # fmt: skip
 
 
-def counts_data(asked: Asked, matches: int, found: Mapping[str, Counter[str]]) -> Data:
+def counts_data(asked: RunFilter, matches: int, found: Mapping[str, Counter[str]]) -> Data:
     """Return how many runs have what, and how many are as asked; each filter counted among what the others leave."""
     status = found["status"]
     words = sorted(status, key=lambda word: _ORDER.index(word) if word in _ORDER else len(_ORDER))
@@ -144,7 +143,7 @@ def _changes(desk: Desk, query: Mapping[str, str]) -> Iterator[tuple[str, str, D
     index, asked = desk.runs, asked_of(query)
     fresh, tests = index.newest(), asked.tests().values()
     names = [name for name in query.get("rows", "").split(",") if name][:ROWS]
-    there = {row.run_id: row for row in index.rows(names, Asked(), len(names))}
+    there = {row.run_id: row for row in index.rows(names, RunFilter(), len(names))}
     for name in names:
         gone = {"run": name, "gone": True}
         yield f"run-{name}", "_run_row.html", row_data(there[name]) if name in there else gone
@@ -164,7 +163,7 @@ def _csv(desk: Desk, request: Request) -> Response:
     if not chosen:
         index.newest()
     names = chosen or index.look(asked)[0]
-    rows = index.rows(names[:_EXPORTED], Asked() if chosen else asked, _EXPORTED)
+    rows = index.rows(names[:_EXPORTED], RunFilter() if chosen else asked, _EXPORTED)
     text = csv_text([_COLUMNS, *(_cells(row) for row in rows)])
     headers = {"content-disposition": 'attachment; filename="runs.csv"'}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS, PENDING, SKIPPED
+from pipeline.app.run_list import GONE
+from pipeline.records.statuses import COMPLETED, FAILED, PENDING, SKIPPED
 
-GONE = "process is gone"
 #: Word → (symbol of the sprite, class). Any other word is pending.
 SHAPES: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys((COMPLETED, "approved", "agrees"), ("s-done", "st-done")),
@@ -24,32 +24,8 @@ SHAPES: Mapping[str, tuple[str, str]] = {
     ),
     SKIPPED: ("s-skipped", "st-idle"),
 }
-#: status_detail → word.
-_DETAILS: Mapping[str, str] = {
-    "running": "running",
-    "interrupted": "interrupted",
-    "paused_budget": "stopped at the ceiling",
-    "paused_rate_limit": "paused by a rate limit",
-    "paused_spend_limit": "stopped by the account's limit",
-    "waiting_for_human": "waits for a person",
-    "waiting_for_batch": "waits for a batch",
-    "stopped_as_asked": "stopped as asked",
-}
 
 
 def shape_of(word: str) -> tuple[str, str]:
     """Return the symbol and the class of a status word."""
     return SHAPES.get(word, ("s-pending", "st-idle"))
-
-
-def run_word(status: str, detail: str | None, *, gone: bool = False) -> str:
-    """Return how a run stands in the words of the pages.
-
-    Args:
-        gone: It counts as running, and no living process owns it.
-    """
-    if status == "corrupt":
-        return "cannot be read"
-    if status != IN_PROGRESS:
-        return status
-    return GONE if gone else _DETAILS.get(detail or "", "running" if detail is None else detail)

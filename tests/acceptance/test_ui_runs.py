@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from pipeline.app.run_index import RunFilter
 from pipeline.app.stores import open_store
 from pipeline.ui.processes import start
-from pipeline.ui.run_index import Asked
 from tests.browsers import Window
 from tests.runs import BEGIN
 from tests.sample_runs import completed_run, corrupt_run, dead_run, failed_run, original_run
@@ -38,7 +38,7 @@ def ten_thousand(root: Path) -> list[str]:
 
 def test_ten_thousand_runs_are_paged_filtered_and_selected_over_pages(root: Path, window: Window) -> None:
     names = ten_thousand(root)
-    window.served.desk.runs.look(Asked())
+    window.served.desk.runs.look(RunFilter())
     page = window.open()
     expect(page.locator("#counts")).to_contain_text("10,000")
     assert page.locator("tbody tr").count() == 50

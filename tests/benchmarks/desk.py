@@ -16,10 +16,10 @@ sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from starlette.requests import Request  # noqa: E402
 
+from pipeline.app.run_index import RunFilter  # noqa: E402
 from pipeline.app.stores import open_store  # noqa: E402
 from pipeline.ui.desk import Desk  # noqa: E402
 from pipeline.ui.layout import Here, render  # noqa: E402
-from pipeline.ui.run_index import Asked  # noqa: E402
 from pipeline.ui.runs import PAGES  # noqa: E402
 from tests.benchmarks.measure import best, folder, say  # noqa: E402
 from tests.runs import BEGIN  # noqa: E402
@@ -68,7 +68,7 @@ def measure(kind: str, url: str, goal: float) -> None:
     begun = time.process_time()
     cold.runs.page("", 50)
     say(f"{kind}: newest rows, cold", (time.process_time() - begun) * 1000, goal, "ms")
-    cold.runs.look(Asked())
+    cold.runs.look(RunFilter())
     for name, query in _QUERIES.items():
         say(f"{kind}: {name}", best(lambda query=query: page(cold, query), 10, time.process_time) * 1000, goal, "ms")  # type: ignore[misc]
     say(f"{kind}: size of the page", len(page(cold, "")) / 1000, 80.0, "kB")

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from pipeline.app.run_index import RunFilter, RunIndex, behind
 from pipeline.app.run_list import row_of
 from pipeline.app.stores import open_account, open_store
 from pipeline.clock import SystemClock
 from pipeline.store.base import Head, Store
-from pipeline.ui.run_index import Asked, RunIndex, behind
 from pipeline.ui.runs import STREAMS, name_of, row_data
 from tests.desks import Served, serving
 from tests.journals import AT, started
@@ -44,7 +44,7 @@ def seen(root: Path, desk: Served) -> Served:
     for make in (failed_run, completed_run, dead_run, original_run, corrupt_run):
         make(root)
     desk.desk.runs.look_at_all()
-    desk.desk.runs.look(Asked())
+    desk.desk.runs.look(RunFilter())
     return desk
 
 
@@ -144,15 +144,15 @@ def test_changes_of_old_runs_are_seen_when_all_are_looked_at_again(root: Path) -
     names = many(root, 80)
     store = open_store(f"files:{root}")
     index = RunIndex(store, SystemClock())
-    index.look(Asked())
+    index.look(RunFilter())
     store.delete(names[0])
     journal = store.open(names[1])
     index._due = 0.0
     index.look_at_all()
     while index._sweeping:
         threading.Event().wait(0.01)
-    assert len(index.look(Asked())[0]) == 79
-    assert index.look(Asked(status="running"))[0] == [names[1]]
+    assert len(index.look(RunFilter())[0]) == 79
+    assert index.look(RunFilter(status="running"))[0] == [names[1]]
     journal.close()
 
 
@@ -254,7 +254,7 @@ def test_live_rows_are_sent_as_they_change(root: Path, desk: Served) -> None:
     script = Script(root)
     run = script.begin("seed").call("seed", None, LESSON).leave()
     desk.data("")
-    desk.desk.runs.look(Asked())
+    desk.desk.runs.look(RunFilter())
     (stream,) = STREAMS
     assert stream.changes is not None
 

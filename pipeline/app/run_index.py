@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
-from pipeline.app.run_list import RunRow, row_of
+from pipeline.app.run_list import RunRow, row_of, run_word
 from pipeline.app.stores import head_of
 from pipeline.clock import Clock
 from pipeline.errors import PipelineError, RunNotFound
 from pipeline.records.statuses import IN_PROGRESS
 from pipeline.store.base import Store
 from pipeline.store.names import older
-from pipeline.ui.shapes import run_word
 
 #: Runs that are kept, the newest; about 2 kB each.
 MOST = 50_000
@@ -48,7 +47,7 @@ COUNTED = ("status", "subject", "level", "model", "day")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunFilter:
     """Which runs are wanted; "" where it does not matter."""
 
     q: str = ""
@@ -141,7 +140,7 @@ class RunIndex:
         found = [row_of(head) for head in islice(heads, number + 1) if head.run_id != after]
         return found[:number]
 
-    def look(self, asked: Asked) -> tuple[list[str], dict[str, Counter[str]]]:
+    def look(self, asked: RunFilter) -> tuple[list[str], dict[str, Counter[str]]]:
         """Return the ids of the runs that are asked for, newest first; and facet → value → how many runs have it.
 
         A facet's runs are counted among those that all other filters leave.
@@ -163,7 +162,7 @@ class RunIndex:
             counts[name] = Counter([facets[place] for facets in (*left[""], *left.get(name, ()))])
         return [facets.run for facets in left[""]], counts
 
-    def rows(self, names: Sequence[str], asked: Asked, number: int) -> list[RunRow]:
+    def rows(self, names: Sequence[str], asked: RunFilter, number: int) -> list[RunRow]:
         """Return the first rows of these runs that are still as asked; a run that may have changed is read again."""
         tests, found = list(asked.tests().values()), []
         for row in self._fresh(names):
