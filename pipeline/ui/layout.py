@@ -52,6 +52,13 @@ class Here:
                 yield path, word, self._current == path
 
     @property
+    def places(self) -> Iterator[tuple[str, str, str]]:
+        """Return the pages that keys lead to: key, path, word."""
+        for path, word in NAVIGATION:
+            if path in self.pages:
+                yield word[0].lower() if path != "review" else "v", path, word
+
+    @property
     def _current(self) -> str:
         first, _, rest = self.path.partition("/")
         if first == "runs":

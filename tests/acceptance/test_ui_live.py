@@ -60,7 +60,7 @@ def test_keys_lead_through_the_list_and_can_be_switched_off(root: Path, window: 
     expect(page.locator("#keys")).to_be_visible()
     assert window.findings() == []
     page.keyboard.press("?")
-    expect(page.locator("#keys")).to_have_count(0)
+    expect(page.locator("#keys")).to_be_hidden()
     page.keyboard.press("j")
     page.keyboard.press("j")
     page.keyboard.press("k")
