@@ -1,5 +1,4 @@
 /* The desk's own script: the connection word, keys, copying, what was typed. Pages work without it. */
-"use strict";
 (() => {
   const $ = (selector, from = document) => from.querySelector(selector);
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
@@ -53,11 +52,10 @@
   const draft = $("form[data-draft]");
   if (draft) {
     const name = `draft ${draft.dataset.draft}`;
-    const fields = () => all("[name^='at:']", draft);
     const kept = JSON.parse(sessionStorage[name] || "{}");
-    fields().forEach((field) => (field.value = kept[field.name] ?? field.value));
+    all("[name^='at:']", draft).forEach((field) => (field.value = kept[field.name] ?? field.value));
     draft.addEventListener("input", () => {
-      sessionStorage[name] = JSON.stringify(Object.fromEntries(fields().map((field) => [field.name, field.value])));
+      sessionStorage[name] = JSON.stringify(Object.fromEntries(new FormData(draft)));
     });
   }
 
