@@ -1,4 +1,4 @@
-/* The desk's own script: the connection word, keys, copying, what was typed. Pages work without it. */
+/* The desk's own script. Pages work without it. */
 (() => {
   const $ = (selector, from = document) => from.querySelector(selector);
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
@@ -35,7 +35,7 @@
     });
   }
 
-  /* Copying: the buttons are shown where a page may do so. */
+  /* Copying, where a page may. */
   const offer = () => navigator.clipboard && all("[data-copy]").forEach((button) => (button.hidden = false));
   offer();
   document.addEventListener("htmx:after:swap", offer);
