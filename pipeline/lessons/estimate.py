@@ -150,7 +150,7 @@ def estimate(asks: Asks, lessons: int, scheme: Sequence[Entry] | None = None) ->
     """Return what a course of so many lessons asks for, nothing made yet; `scheme`: the real one, where it exists."""
     outline, entries, scheme = _scheme(asks, lessons, scheme)
     samples = _one_of_each(scheme)
-    types = Counter(row.lesson_type for row in scheme)
+    types = Counter[str](row.lesson_type for row in scheme)
     weights = [types[row.lesson_type] for row in samples]
     entry = [asks.entry(entries, row.order) for row in samples]
     lesson = [asks.lesson(scheme, row.order) for row in samples]

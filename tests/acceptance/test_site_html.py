@@ -38,7 +38,7 @@ _NEWER = {
 COURSES = {
     "mathematics national_5 18": "1ab254b25cf74b2a",
     "application_of_mathematics national_4 5": "a1d83e75a928cd72",
-    "physics higher 5": "582c4a62b610ffda",
+    "physics higher 5": "11a479cd4bfc51f6",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -80,6 +81,19 @@ def test_every_outcome_of_the_shipped_courses_has_a_topic_that_asks_all_its_poin
             assert topic is not None, outcome.id
             asked = [set(one.asks or range(1, len(outcome.points) + 1)) for one in topic.questions]
             assert set().union(*asked) == set(range(1, len(outcome.points) + 1)), outcome.id
+            # A long course has lessons on one point alone, and they have a misconception, too.
+            revealing = [mine for one, mine in zip(topic.questions, asked, strict=True) if one.mistakes]
+            assert set().union(*revealing) == set(range(1, len(outcome.points) + 1)), outcome.id
+
+
+def test_no_side_always_wins_a_comparison() -> None:
+    topic = Bank().topic("mathematics/national_5", "stat.compare")
+    assert topic is not None
+    for name, part in (("boxes", 0), ("classes", 1)):
+        drawn = next(one for one in topic.questions if one.id == name)
+        answers = [drawn.draw(n, "side").right[part].text for n in range(40)]
+        sides = {tuple(re.findall(r"\b[AB]\b", answer)) for answer in answers}
+        assert sides == {("A", "A"), ("A", "B"), ("B", "A"), ("B", "B")}, name
 
 
 def test_mock_papers_keep_the_marks_and_rules_of_the_catalogue() -> None:
