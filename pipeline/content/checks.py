@@ -10,7 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.content import checks_answers, checks_items, checks_quantities, checks_text, checks_working
+from pipeline.content import (
+    checks_aims,
+    checks_answers,
+    checks_items,
+    checks_quantities,
+    checks_text,
+    checks_twins,
+    checks_working,
+)
 from pipeline.content.findings import Case, Check, Fault, Finding, Severity, quoted
 from pipeline.content.lesson_reader import SHAPE, read_lesson
 from pipeline.content.shape import shape_faults
@@ -49,7 +57,8 @@ _OF_MATHEMATICS = (
 _OTHERS: Sequence[Row] = (
     Row(1, "R", CODE, "fields, counts, lengths and the order of cards are those of the schema"),
     Row(2, "R", CODE, "what an item is for exists: points, key points, mistakes, prior knowledge, earlier lessons"),
-    Row(3, "R", CODE, "every planned point is taught and asked"),
+    Row(3, "R", CODE, "every planned point is taught and asked, and the outcome says it", checks_aims.aim,
+        "outcome speaks of what the explainers teach, in their words."),
     Row(4, "W", CRITIC, "nothing beyond the points of the course so far", checks_text.scope),
     Row(7, "R", SOLVER, "who sees the question only comes to the same answer"),
     Row(10, "R", CRITIC, "somebody would choose each wrong option, by a reasoning that can be said"),
@@ -69,11 +78,11 @@ _OTHERS: Sequence[Row] = (
     Row(21, "R", CRITIC, "facts are right"),
     Row(22, "R", CODE, "the people of a question are those of its working, marks and feedback", checks_text.names,
         "Working, marks and feedback of an item speak only of the people whom its question names."),
-    Row(23, "R", CODE, "a plain twin has the numbers and equations of its text", checks_text.twin,
+    Row(23, "R", CODE, "a plain twin has the numbers and equations of its text", checks_twins.twin,
         "plain has every number and equation of text and no other, and 60 to 80 % of its words."),
     Row(24, "R", CODE, "sentences and words fit the level", checks_text.reading,
         "Sentences of text and plain keep to the lengths given for the level; half as long again is sent back."),
-    Row(25, "R", CODE, "the starter tests prior knowledge, the exit ticket this lesson"),
+    Row(25, "R", CODE, "the starter tests prior knowledge, the exit ticket this lesson", checks_aims.prior),
     Row(26, "R", CODE, "no question twice, also with other names, and none that is a worked example",
         checks_text.repeats,
         "No two items, and no item and worked example, ask the same but for names and places: change the numbers."),

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import combinations, permutations
 from typing import Any
 
-from pipeline.content import checks_working
+from pipeline.content import checks_data, checks_remarks, checks_working
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item
 from pipeline.content.question import AskedPart, asked, calculated, printed_like
@@ -191,6 +191,9 @@ def belongs(case: Case) -> Iterator[Fault]:
             yield Fault(f"{one.where}.expression", "a number without its calculation", "expression", "W")
     for where, item in case.lesson.items():
         yield from _unused(where, item)
+    yield from checks_data.slips(case)
+    yield from checks_data.equations(case)
+    yield from checks_data.conversions(case)
 
 
 def _in_letters(one: AskedPart) -> bool:
@@ -287,6 +290,7 @@ def _same_print(one: AskedPart, other: AskedPart) -> bool:
 def methods(case: Case) -> Iterator[Fault]:
     """Check row 9: a wrong method gives the option beside it, and never the right answer."""
     for where, item in case.lesson.items():
+        yield from checks_remarks.accepted(where, item)
         first = asked(where, item)[0]
         for place, option in enumerate(item.options or (), 1):
             if option.method and place > 1:

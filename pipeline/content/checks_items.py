@@ -8,6 +8,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from pipeline.content import checks_remarks
+from pipeline.content.checks_data import data_of
 from pipeline.content.findings import Case, Fault
 from pipeline.content.lesson import Item, Option, QuestionCard, WorkedExample
 from pipeline.content.levels import level_row
@@ -58,6 +60,7 @@ def wording(case: Case) -> Iterator[Fault]:
         if word := _only_in_key(item.ask, options):
             yield Fault(f"{where}.options", f"{word!r} of the question stands in the key only", "no such hint", "W")
     for where, item in case.lesson.items():
+        yield from checks_remarks.told(where, item)
         for part, ask, answer, expression in _answers(item):
             if _told(ask if not part else f"{item.ask} {ask}", answer, expression):
                 yield Fault(f"{where}{part}.ask", f"the answer {answer} stands in the question", "it is for the pupil")
@@ -105,9 +108,25 @@ PAPER_SLACK = 0.2
 _ONE_MARK = re.compile(r"^\W*(?:state|name|write down)\b(?!.{0,80}\b(?:and|two|three|both)\b)", re.I)
 
 
+#: How many marks a question says it carries: "(4)" at its end, "[3 marks]".
+_CARRIES = re.compile(r"[(\[](\d{1,2})(?:\s?marks?)?[)\]]\s*$|[(\[]?\b(\d{1,2}) marks\b[)\]]?\s*$")
+
+
+def _carried(where: str, item: Item) -> Iterator[Fault]:
+    """Yield where a question says another number of marks than it has."""
+    asked = [(f"{where}.ask", item.ask, len(item.marks))]
+    for place, part in enumerate(item.parts or ()):
+        label = f"({'abcdef'[place]})"
+        asked.append((f"{where}{label}.ask", part.ask, sum(text.startswith(label) for text in item.marks)))
+    for at, text, count in asked:
+        if (said := _CARRIES.search(text)) and int(said[1] or said[2]) != count and not text.endswith(")\\)"):
+            yield Fault(at, f"{said[0]}, but there are {count} marks", "as many as in marks")
+
+
 def marks(case: Case) -> Iterator[Fault]:
     """Check that marks of a question differ, "state" is worth one, and bands of a rubric fall within the total."""
     for where, item in case.lesson.items():
+        yield from _carried(where, item)
         texts = [_SPACES.sub(" ", text.lower()) for text in item.marks]
         for place, text in enumerate(texts, 1):
             if text in texts[: place - 1]:
@@ -149,12 +168,13 @@ def scheme(case: Case) -> Iterator[Fault]:
 
 
 def rising(case: Case) -> Iterator[Fault]:
-    """Warn where the marks of a card of practice fall by more than one from a question to the next."""
+    """Warn where marks of practice fall by more than one from a question to the next; the hardest is not the first."""
     for number, card in enumerate(case.lesson.cards, 1):
         if isinstance(card, QuestionCard) and card.kind in ("guided_practice", "independent_practice"):
             sizes = [len(item.marks) for item in card.items]
             if any(two < one - 1 for one, two in pairwise(sizes)):
-                yield Fault(f"c{number}", f"marks {sizes}", "questions that get harder")
+                falling = all(two <= one for one, two in pairwise(sizes)) and len(sizes) > 2
+                yield Fault(f"c{number}", f"marks {sizes}", "questions that get harder", "R" if falling else "W")
 
 
 #: Words by which a question speaks of a drawing it needs.
@@ -196,10 +216,14 @@ def figures(case: Case) -> Iterator[Fault]:
         for place, figure in enumerate(shown, 1):
             yield from _contradictions(f"{where}.figures.{place}", figure, asked)
             yield from _other_data(f"{where}.figures.{place}", figure, asked, _calculation(part))
+            yield from _titles(f"{where}.figures.{place}", figure)
+            yield from _rows(f"{where}.figures.{place}", figure, asked)
+            yield from _fit(f"{where}.figures.{place}", figure)
     for number, card in enumerate(case.lesson.cards, 1):
         for place, figure in enumerate(getattr(card, "figures", None) or (), 1):
             for fault in drawing.faults(figure.model_dump()):
                 yield Fault(f"c{number}.figures.{place}", fault, "a figure that can be drawn")
+            yield from _titles(f"c{number}.figures.{place}", figure.model_dump())
 
 
 def _calculation(part: Item | WorkedExample) -> str:
@@ -215,9 +239,46 @@ def _other_data(where: str, figure: Mapping[str, Any], asked: str, calculation: 
     drawn = {_value(number) for line in lines for number in _NUMBER.findall(line)}
     told = {_value(number) for number in _NUMBER.findall(asked)}
     used = {_value(number) for number in _NUMBER.findall(calculation)}
-    strange, missing = drawn - told, (used & told) - drawn
+    # Where nothing is calculated, what the question measures is to be read off.
+    measured = {float(datum.value) for datum in data_of(asked)} if not calculation.strip() else used
+    strange, missing = drawn - told, (measured & told) - drawn
     if len(drawn & told) >= 2 and len(strange) == len(missing) == 1:
         yield Fault(where, f"{strange.pop():g} is drawn", f"{missing.pop():g}, as the question says")
+
+
+def _titles(where: str, figure: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield where the title of a figure tells a number that its lines do not have."""
+    titles = [line for line in figure["lines"] if line.startswith("title:")]
+    there = {_value(n) for line in figure["lines"] if line not in titles for n in _NUMBER.findall(line)}
+    told = [n for line in titles for n in _NUMBER.findall(line) if _value(n) not in there]
+    if titles and len(there) > 2 and told and len(told) < len(there):
+        yield Fault(where, f"the title says {told[0]}, the lines do not", "a title with the numbers of the figure")
+
+
+def _rows(where: str, figure: Mapping[str, Any], asked: str) -> Iterator[Fault]:
+    """Yield where a row of a table gives a quantity another value than the question does."""
+    for line in figure["lines"] if figure["kind"] == "table" else ():
+        name, bar, value = line.partition(":")[2].rpartition("|")
+        cells, label = _NUMBER.findall(value), name.strip()
+        if not bar or len(cells) != 1 or "|" in label or len(label) < 4:
+            continue
+        said = re.search(rf"\b{re.escape(label)}\b (?:is|of|was|=) (?:about )?£?({_NUMBER.pattern})", asked, re.I)
+        if said and "\\(" not in said[0] and _value(said[1]) != _value(cells[0]):
+            yield Fault(where, f"{line}, but the question says {said[0]}", "the numbers of the question")
+
+
+def _fit(where: str, figure: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield where a line of best fit leaves its points."""
+    lines = dict(line.partition(":")[::2] for line in figure["lines"])
+    fit = re.search(r"y = (-?[\d.]+)\s?\*?\s?x ?([-+] ?[\d.]+)?", lines.get("best fit", "").replace("−", "-"))
+    points = [(float(x), float(y)) for x, y in re.findall(r"\((-?[\d.]+), ?(-?[\d.]+)\)", lines.get("points", ""))]
+    if fit and len(points) > 2:
+        off = [y - float(fit[1]) * x - float((fit[2] or "0").replace(" ", "")) for x, y in points]
+        high = max(y for _, y in points) - min(y for _, y in points)
+        if abs(sum(off)) / len(off) > 0.15 * high or max(map(abs, off)) > 0.5 * high:
+            yield Fault(
+                where, f"the line of best fit {fit[0]} leaves the points", "a line through the middle of the points"
+            )
 
 
 def _value(number: str) -> float:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pipeline.content.checks_answers import answer_at, numbers_in, numeric, questions
+from pipeline.content.checks_sizes import impossible
+from pipeline.content.checks_working import taught
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import Item, QuestionCard
 from pipeline.content.question import AskedPart
@@ -135,6 +137,9 @@ _OLD = re.compile(r"\b(?:is|was|aged?)\s(\d{3,})(?:\syears\sold)?\b(?=\syears\so
 
 def sense(case: Case) -> Iterator[Fault]:
     """Check row 20: whole people and things, chances from 0 to 1, sizes that are positive and possible."""
+    for where, text in [*((where, item.ask) for where, item in case.lesson.items()), *taught(case)]:
+        yield from (Fault(f"{where}.ask" if "q" in where and "." not in where.partition(".q")[2] else where, said, "a size that can be")
+                    for said in impossible(text))  # fmt: skip
     for item, one in questions(case):
         at = answer_at(item, one)
         for match in _WHOLE.finditer(f"{one.ask} {one.answer}"):
@@ -157,6 +162,8 @@ def _senseless(one: AskedPart, side: PrintedSide) -> str:
     size = value * float(known.factor) if known else value
     if _CHANCE.search(one.ask) and not 0 <= value <= (100 if side.unit == "%" else 1):
         return f"a probability of {one.answer}"
+    if _COUNTED.search(one.ask) and value < 0:
+        return f"{one.answer} is less than none"
     if _COUNTED.search(one.ask) and value % 1:
         return f"{one.answer} is no whole number"
     quantity = known.quantity if known else ""

@@ -18,7 +18,6 @@ from pipeline.publish import mathml
 
 _WORD = re.compile(r"\w+")
 _MATHS = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:[, ]\d{3})*(?:\.\d+)?")
 #: Full stop, question mark or exclamation mark before a space and a capital, or the end of a paragraph.
 _SENTENCE = re.compile(r"(?<=[.!?])[\"”’']?\s+(?=[\"“‘']?[A-Z\\£\d(])|\n+")
 
@@ -42,34 +41,8 @@ def scope(case: Case) -> Iterator[Fault]:
             yield Fault("cards", f"{word!r} belongs to a later outcome, {title}", "only what is taught by now")
 
 
-def twin(case: Case) -> Iterator[Fault]:
-    """Check that a plain twin has the numbers and formulas of its text, and 60 to 80 % of its length."""
-    for number, card in enumerate(case.lesson.cards, 1):
-        if isinstance(card, ExplainerCard):
-            where, also = f"c{number}.plain", (f"c{number}.text",)
-            full, plain = _figures(card.text), _figures(card.plain)
-            if added := sorted(plain - full):
-                yield Fault(
-                    where, f"{', '.join(added[:4])} is not in the text", "the same numbers and equations", also=also
-                )
-            if lost := sorted(full - plain):
-                # A number that only names a step or a year may go; several cannot be chance.
-                grave = len(lost) > max(2, len(full) // 4)
-                found = f"{', '.join(lost[:4])} is missing"
-                yield Fault(where, found, "the same numbers and equations", _grade(grave), also)
-            share = count_words(card.plain) / max(1, count_words(card.text))
-            if not 0.6 <= share <= 0.8:
-                grave = not 0.48 <= share <= 0.96
-                yield Fault(where, f"{share:.0%} as long as the text", "60 to 80 %", _grade(grave), also)
-
-
 def _grade(grave: bool) -> Severity:
     return "R" if grave else "W"
-
-
-def _figures(text: str) -> set[str]:
-    """Return the numbers of a text, in formulas or beside them, without their thousands commas."""
-    return {found.replace(",", "").replace(" ", "") for found in _NUMBER.findall(text.replace("{,}", ","))}
 
 
 def reading(case: Case) -> Iterator[Fault]:
@@ -270,21 +243,31 @@ _ANY_WARNED = re.compile("|".join(_WARNED.values()), re.I)
 _DANGEROUS = re.compile(
     r"\b(?:taste (?:it|the)|inhale|smell the (?:gas|fumes)|look (?:straight |directly )?at the sun"
     r"|look (?:straight |directly )?into the (?:beam|laser)|touch the (?:live|bare) wires?"
-    r"|push .{0,20}into (?:a|the) (?:mains )?socket|without (?:goggles|supervision))\b",
+    r"|push .{0,20}into (?:a|the) (?:mains )?socket|without (?:goggles|supervision|a guard|gloves)"
+    r"|(?:drop\w*|throw\w*) .{1,40}(?:from|out of) (?:a|an|the) (?:\w+ )?(?:window|roof|balcony)\b.{0,60}\bcatch"
+    r"|(?:let|ask|have) .{1,30}(?:drop|throw|climb) .{1,40}(?:window|roof|balcony|desks?|chairs?)"
+    r"|(?:stand|sit|hold a hand) (?:below|under|beneath) (?:the|a) (?:falling|swinging|hanging|heavy)"
+    r"|connect .{1,30}to the mains|(?:heat|boil) .{1,30}in a (?:sealed|closed|stoppered|corked)"
+    r"|mix (?:the )?bleach|add (?:the )?water to (?:the )?(?:concentrated )?(?:acid|sulfuric acid)"
+    r"|pipette .{0,20}by mouth|lean over the|drink (?:the|a little of the) solution|short[- ]circuit the (?:battery|cell))\b",
     re.I,
 )
+_REFUSED = re.compile(r"\b(?:never|not|nobody|no one|don't|avoid)\b", re.I)
 
 
 def safety(case: Case) -> Iterator[Fault]:
     """Check for what must not reach a pupil, and for themes of which a label must warn the teacher."""
     labels = case.lesson.labels or ()
     told = {label.partition(":")[0] for label in labels}
+    for place, note in enumerate(case.lesson.notes, 1):
+        if note.kind == "safety" and "risk assessment" not in note.text.lower():
+            yield Fault(f"notes.{place}.text", note.text, "that the school's own risk assessment decides", "R")
     for where, text in case.texts:
         if where.startswith("labels"):
             continue
         if found := _BLOCKED.search(text):
             yield Fault(where, found[0], "nothing of the kind in a lesson")
-        if found := _DANGEROUS.search(text):
+        if (found := _DANGEROUS.search(text)) and not _REFUSED.search(text[max(0, found.start() - 40) : found.end()]):
             yield Fault(where, found[0], "no instruction for dangerous work")
         for category, pattern in _WARNED.items() if _ANY_WARNED.search(text) else ():
             # A label of any kind that quotes it will do: kinds overlap.

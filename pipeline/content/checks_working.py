@@ -12,16 +12,19 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise, product
 from typing import Any
 
 from sympy import Integer, Rational
 
+from pipeline.content.checks_data import CONSTANTS, REARRANGED, from_data, shown
+from pipeline.content.checks_remarks import answers, false_results, slips, strangers
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item, WorkedExample
-from pipeline.content.question import AskedPart, asked, calculated
+from pipeline.content.question import AskedPart, asked
 from pipeline.maths.evaluation import EvaluationError
 from pipeline.maths.notation import PrintedSide, PrintedStatement, formulas, read, statement
-from pipeline.maths.statements import Lines, equal, half_place, names_of, signed
+from pipeline.maths.statements import Lines, equal, follows, half_place, identical, names_of, signed, substituted
 from pipeline.maths.sums import false_sums
 from pipeline.maths.trees import MathNode, NotReadError, Value
 
@@ -100,6 +103,11 @@ class WorkingSolution:
             parted=len(questions) > 1,
         )
         self.given = given
+        task = questions[0].task if len(questions) == 1 and REARRANGED.search(ask) else []
+        #: What is to be rearranged or solved, in two letters or more.
+        self.formula = (
+            task[0] if len(task) == 1 and task[0].relations == ("=",) and len(names_of(task[0])) > 1 else None
+        )
         self.told = [
             Rational(n.numerator, n.denominator) for n in _numbers(" ".join(_DELIMITED.sub("", w) for w in working))
         ]
@@ -124,7 +132,18 @@ class WorkingSolution:
         for names, reasons in told.items():
             if any(reasons) and (not names or all(reasons)):
                 return next(reason for reason in reasons if reason)
-        return ""
+        return next((said for one in line.statements if (said := self._other_formula(one))), "")
+
+    def _other_formula(self, one: PrintedStatement) -> str:
+        """Return what a line says that does not follow from the formula that is to be rearranged, "" for nothing."""
+        if self.formula is None or one.relations != ("=",) or not 1 < len(names_of(one) & names_of(self.formula)):
+            return ""
+        try:
+            holds = names_of(one) - names_of(self.formula) or follows(one.sides[0], one.sides[1], self.formula)
+        except NotReadError:
+            return ""
+        said = f"{one.sides[0].text} = {one.sides[1].text}"
+        return "" if holds else f"{said} does not follow from the formula of the question"
 
     def values(self) -> list[Value]:
         """Return all values that the question, its working and its answers show."""
@@ -269,16 +288,47 @@ def lines(case: Case) -> Iterator[Fault]:
         solution = item_solution(case, where, item)
         yield from _working(where, solution, item.working)
         yield from _marks(where, item, solution)
-        yield from _elsewhere(where, item)
+        yield from strangers(where, item, solution.values())
+        yield from slips(where, item)
+        yield from answers(where, item, solution.values())
+        yield from _not_given(where, item, solution)
     for where, example in case.lesson.examples():
         solution = example_solution(case, where, example)
         yield from _working(where, solution, example.working)
         yield from _example(where, solution)
-        yield from _elsewhere(where, example)
+        yield from strangers(where, example, solution.values())
+        yield from slips(where, example)
         yield from _other_numbers(where, example, solution)
     formula_lines = Lines([], formulas=course_formulas(case.course))
     for where, text in [*taught(case), *_told(case)]:
         yield from _prose(where, text, formula_lines)
+
+
+def _not_given(where: str, item: Item, solution: WorkingSolution) -> Iterator[Fault]:
+    """Find a letter of a formula that is given a number which neither question nor working has."""
+    there = shown(item)
+    for place, (line, after) in enumerate(pairwise(solution.read), 2):
+        for formula, one in product(line.statements, after.statements):
+            at: dict[str, Value] = {}
+            if formula.sides[0].node.kind != "letter" or len(names_of(formula)) < 3 or one.sides[-1].node.letters:
+                continue
+            # A product of powers of ten has more factors than its formula.
+            if "10^" in one.sides[-1].text:
+                continue
+            if not _valued(one.sides[-1].node) or not substituted(formula.sides[-1].node, one.sides[-1].node, at):
+                continue
+            before = {v for read in solution.read[: place - 2] for s in read.statements for v in _results(s)}
+            for letter, value in at.items():
+                number = Fraction(int(value.p), int(value.q)) if getattr(value, "is_Rational", False) else None
+                if number and number != 1 and abs(number) not in before and not from_data(abs(number), there):
+                    if abs(number) not in CONSTANTS:
+                        said = f"{letter} is {float(number):g} in the working, and in the question it is not"
+                        yield Fault(f"{where}.ask", said, "all data", also=(f"{where}.working.{place}",))
+
+
+def _results(one: PrintedStatement) -> Iterator[Fraction]:
+    values = [side.node.value for side in one.sides if not side.node.letters and _valued(side.node)]
+    yield from (abs(Fraction(int(v.p), int(v.q))) for v in values if getattr(v, "is_Rational", False))
 
 
 def _example(where: str, solution: WorkingSolution) -> Iterator[Fault]:
@@ -338,32 +388,8 @@ def _numbers(text: str) -> set[Fraction]:
     return {Fraction(found.replace(",", "")) for found in _NUMBER.findall(text.replace("{,}", ","))}
 
 
-def _elsewhere(where: str, part: Item | WorkedExample) -> Iterator[Fault]:
-    """Warn of numbers in words (working, feedback, hints) that stand nowhere else in the question."""
-    lines = [(f"{where}.working.{place}", line.partition("\n")[0]) for place, line in enumerate(part.working, 1)]
-    texts = [part.ask, part.answer or "", *(line.partition("\n")[2] for line in part.working)]
-    if isinstance(part, Item):
-        lines += [(f"{where}.feedback", part.feedback), *((f"{where}.more", hint) for hint in part.of("hint"))]
-        texts += [part.expression or "", *part.marks]
-        texts += [f"{one.ask} {one.expression} {one.answer}" for one in part.parts or ()]
-        texts += [f"{option.text} {option.method}" for option in part.options or ()]
-        texts += [f"{wrong.method} {_wrong_value(wrong.method)}" for wrong in part.wrong or ()]
-    known = _numbers(" ".join(texts))
-    for at, text in lines:
-        strange = [n for n in _numbers(_DELIMITED.sub("", text)) if n > _SMALL and not {n, n * 100, n / 100} & known]
-        if strange:
-            yield Fault(at, f"{_listed(strange)} stands nowhere else in the question", "numbers of the question", "W")
-
-
 def _listed(numbers: Iterable[Fraction]) -> str:
     return ", ".join(str(float(n)).removesuffix(".0") for n in sorted(numbers))
-
-
-def _wrong_value(method: str) -> str:
-    try:
-        return f"{float(calculated(method, {})):.10g}"
-    except (EvaluationError, TypeError):
-        return ""
 
 
 def _marks(where: str, item: Item, solution: WorkingSolution) -> Iterator[Fault]:
@@ -423,6 +449,13 @@ def taught(case: Case) -> Iterator[tuple[str, str]]:
             yield f"c{number}.plain", card.plain
     for where, item in lesson.items():
         yield f"{where}.feedback", item.feedback
+        yield from ((f"{where}.more", text) for kind in ("accept", "hint", "alternative") for text in item.of(kind))
+        for at, answer in (
+            (where, item.answer),
+            *((f"{where}({'abcdef'[n]})", p.answer) for n, p in enumerate(item.parts or ())),
+        ):
+            if answer and len(re.findall(r"[A-Za-z]{3,}", _DELIMITED.sub("", answer))) > 3:
+                yield f"{at}.answer", answer
 
 
 def _told(case: Case) -> Iterator[tuple[str, str]]:
@@ -449,8 +482,25 @@ def _prose(where: str, text: str, known: Lines) -> Iterator[Fault]:
                 (v.said for v in (alone if len(names_of(one)) == 1 else known).verdicts(one) if v.truth is False), ""
             ):
                 yield Fault(where, said, "a formula that is true")
-        for said in false_sums(_DELIMITED.sub("…", told)):
+        if not _WHERE.search(told):
+            yield from (
+                Fault(where, said, "a law that holds for all numbers") for said in _false_laws(_formulas(told)[0])
+            )
+        for said in [*false_sums(_DELIMITED.sub("…", told)), *false_results(told)]:
             yield Fault(where, said, "a sum that is true")
+
+
+_WHERE = re.compile(r"\b(?:if|when|where|only|unless)\b", re.IGNORECASE)
+
+
+def _false_laws(found: Sequence[PrintedStatement]) -> Iterator[str]:
+    """Yield laws in letters, the same on both sides, that do not hold for all numbers: (a^m)^n = a^(m + n)."""
+    for one in found:
+        left, right = one.sides[0].node, one.sides[-1].node
+        functions = any(part.kind == "function" for node in (left, right) for part in node.walk())
+        if one.relations == ("=",) and len(left.letters) > 1 and left.letters == right.letters and not functions:
+            if identical(left, right) is False:
+                yield f"{one.sides[0].text} = {one.sides[-1].text}"
 
 
 ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (

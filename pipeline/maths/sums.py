@@ -27,7 +27,11 @@ _SUMS = (
     (rf"\b[Tt]he cube root of {_N.format('b')}(?P<a>){_RESULT}", lambda a, b: _whole_root(b, 3)),
     (rf"{_N.format('b')}\ssquared(?P<a>){_RESULT}", lambda a, b: b * b),
 )
-
+#: "90°, 162° and 108° make 360°": three numbers or more, and their sum.
+_MANY = re.compile(
+    r"(?<![\d.,] )((?:£?\d[\d,]*(?:\.\d+)?[°%]?(?:,| and|, and| plus)\s){2,}£?\d[\d,]*(?:\.\d+)?)[°%]?"
+    r"\s(?:together\s)?(?:make|makes|add up to|come to|give|total)\s£?(?P<c>\d[\d,]*(?:\.\d+)?)(?![\d.,]*\d)"
+)
 
 #: A number that a sum may begin with.
 _WHOLE = re.compile(r"\d\s$")
@@ -39,6 +43,10 @@ def _whole_root(value: Fraction, index: int) -> Fraction:
 
 def false_sums(sentence: str) -> Iterator[str]:
     """Yield the sums of a sentence that are not true: "20 % of 80 is 18"."""
+    for match in _MANY.finditer(sentence):
+        parts = [Fraction(n.replace(",", "").rstrip(".")) for n in re.findall(r"\d[\d,]*(?:\.\d+)?", match[1])]
+        if sum(parts) != Fraction(match["c"].replace(",", "").rstrip(".")):
+            yield f"{match[0]} is not true"
     for pattern, rule in _SUMS:
         for match in re.finditer(
             rf"(?:^|[,;:(…]\s*|\b(?:and|[Ss]o|that|[Bb]ecause|[Tt]hen|as|since|[Hh]ere)\s){pattern}", sentence

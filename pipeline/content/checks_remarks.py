@@ -1,0 +1,228 @@
+"""Checks of what is said about a question: feedback, reasons, hints, answers in words, words of working (9, 12, 14).
+
+A number that is said there is one of the question, or comes from them in one step. Small whole numbers may count
+something else, unless a unit stands behind them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
+
+from pipeline.content.checks_data import data_of, values_in
+from pipeline.content.findings import Fault
+from pipeline.content.lesson import Item, WorkedExample
+from pipeline.content.question import calculated
+from pipeline.maths.comparison import same_answer
+from pipeline.maths.evaluation import EvaluationError
+
+_DELIMITED = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
+_NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?!\w)")
+#: Numbers up to this may stand anywhere: places, counts, digits.
+_SMALL = 12
+#: What a step does with a number that stands in the line below it.
+_STEP = re.compile(
+    r"\b(?:[Dd]ivid\w+|[Mm]ultipl\w+|[Aa]dd\w*|[Ss]ubtract\w*|[Tt]ake|[Rr]oot of|[Tt]imes)\s(?:both sides |each side |"
+    r"the \w+ side |top and bottom |it |this )?(?:by |the root of |off )?£?(\d[\d,]*(?:\.\d+)?)(?![\d.]*\s?(?:%|°))\b"
+)
+#: "…, so £730": the value of the formula before it.
+_SO = re.compile(
+    r"(\\\((?:(?!\\\)).)*=(?:(?!\\\)).)*\\\))[,.]?\s(?:so|which is|that is)\s(?:it is |that is |about )?£?(\d[\d,]*(?:\.\d+)?)"
+    r"(?!\d|\s?%)"
+)
+_LABEL = re.compile(r"^\([a-f]\)\s*")
+#: Numbers that need no source: of turns, percentages, units and gravity.
+_OF_ALL = frozenset(Fraction(n) for n in ("0", "1", "100", "9.8"))
+
+
+def numbers_of(text: str) -> set[Fraction]:
+    """Return the numbers that a text shows."""
+    return {Fraction(found.replace(",", "")) for found in _NUMBER.findall(text.replace("{,}", ","))}
+
+
+def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any]) -> Iterator[Fault]:
+    """Find numbers in words that no number of the question leads to.
+
+    Args:
+        known: Values of its working and its answers.
+    """
+    texts = [part.ask, _valued(part.answer or ""), *(line.partition("\n")[2] for line in part.working)]
+    texts += [text for line in part.working for text in _DELIMITED.findall(line.partition("\n")[0])]
+    if isinstance(part, Item):
+        texts += [part.expression or "", *part.marks]
+        texts += [f"{one.ask} {one.expression} {_valued(one.answer)}" for one in part.parts or ()]
+        texts += [f"{option.text} {option.method}" for option in part.options or ()]
+        texts += [f"{wrong.method} {_value(wrong.method)}" for wrong in part.wrong or ()]
+    texts += [line for figure in part.figures or () for line in figure.lines]
+    there = {abs(n) for text in texts for n in [*numbers_of(text), *values_in(text)]}
+    there |= {abs(Fraction(int(n.p), int(n.q))) for n in known if getattr(n, "is_Rational", False)}
+    data: list[Fraction] = []
+    for at, text, severity in _said(where, part):
+        words = _DELIMITED.sub(" … ", text)
+        measured = {datum.value for datum in data_of(words)}
+        said = numbers_of(words)
+        told = [n for n in said if n > _SMALL or n.denominator > 1 or n in measured]
+        strange = [n for n in told if n not in there and n not in _OF_ALL and not _rounds(n, there)]
+        if not strange:
+            continue
+        data = data or _data(part)
+        near = _near(there) | _steps(data)
+        strange = [n for n in strange if n not in near]
+        strange = [n for n in strange if n not in _steps([*data, *(said - {n})])]
+        if strange:
+            listed = ", ".join(f"{float(n):.10g}" for n in sorted(strange))
+            yield Fault(at, f"{listed} stands nowhere else in the question", "numbers of the question", severity)
+
+
+def _data(part: Item | WorkedExample) -> list[Fraction]:
+    """Return the numbers that a question begins from and comes to."""
+    texts = [part.ask, part.answer or ""]
+    if isinstance(part, Item):
+        texts += [part.expression or "", *(option.text for option in part.options or ())]
+        texts += [f"{one.ask} {one.answer} {one.expression}" for one in part.parts or ()]
+    return sorted({abs(n) for text in texts for n in values_in(text)})
+
+
+def _rounds(number: Fraction, there: set[Fraction]) -> bool:
+    """Say whether a number is another one, rounded: to its places, or to as many figures."""
+    half = Fraction(1, 2 * number.denominator) if number.denominator > 1 else Fraction(1, 2)
+    return len(str(number.numerator).strip("0")) > 1 and any(other.denominator > number.denominator and abs(other - number) <= half
+                                   for other in there)  # fmt: skip
+
+
+#: "The answer 150 m comes from …": a value that a pupil may come to.
+_THE_ANSWER = re.compile(r"\b(?:[Tt]he|[Yy]our) (?:wrong )?answer (?:of )?£?(\d[\d,]*(?:\.\d+)?)(?![\d.]*\d|\s?/)")
+
+
+def answers(where: str, item: Item, values: Iterable[Any]) -> Iterator[Fault]:
+    """Find feedback that speaks of an answer which no method, option or line gives."""
+    texts = [item.answer or "", *item.working, *(option.text for option in item.options or ())]
+    texts += [part.answer for part in item.parts or ()]
+    there = {n for text in texts for n in values_in(text)}
+    there |= {Fraction(v) for w in item.wrong or () if (v := _value(w.method)) and "e" not in v and "n" not in v}
+    there |= {abs(Fraction(int(n.p), int(n.q))) for n in values if getattr(n, "is_Rational", False)}
+    for match in _THE_ANSWER.finditer(item.feedback) if item.wrong else ():
+        number = Fraction(match[1].replace(",", "").rstrip("."))
+        near = {abs(n) for n in there}
+        if number not in near and not any(abs(n - number) <= Fraction(1, 2) for n in near if n.denominator > 1):
+            yield Fault(f"{where}.feedback", f"{match[0]}, but no wrong method gives it", "what a wrong method gives")
+
+
+def _valued(answer: str) -> str:
+    """Return an answer that is a value, "" for one in words."""
+    return "" if len(re.findall(r"[A-Za-z]{3,}", _DELIMITED.sub("", answer))) > 3 else answer
+
+
+def _near(there: set[Fraction]) -> set[Fraction]:
+    """Return numbers as shares and their rests, halved, doubled, and in other units."""
+    found = {m for n in there for m in (n, n * 100, n / 100, 1 + n / 100, abs(1 - n / 100), abs(100 - n), 100 + n)}
+    found |= {m for n in there for m in (n * 1000, n / 1000)}
+    return found
+
+
+def _steps(data: list[Fraction]) -> set[Fraction]:
+    """Return what one step makes of two numbers, or of one."""
+    pairs = permutations(data, 2)
+    found = {m for a, b in pairs for m in (a + b, abs(a - b), a * b, a / b if b else a, a * b / 100)}
+    return found | {n**power for n in data if n < 10_000 for power in (2, 3)}
+
+
+def _value(method: str) -> str:
+    try:
+        return f"{float(calculated(method, {})):.10g}"
+    except (EvaluationError, TypeError):
+        return ""
+
+
+def _said(where: str, part: Item | WorkedExample) -> Iterator[tuple[str, str, Any]]:
+    """Yield address, text and severity of what is said about a question."""
+    for place, line in enumerate(part.working, 1):
+        yield f"{where}.working.{place}", line.partition("\n")[0], "R"
+    if isinstance(part, Item):
+        yield f"{where}.feedback", part.feedback, "R"
+        answers = [(f"{where}.answer", part.answer or "")]
+        answers += [(f"{where}({'abcdef'[n]}).answer", one.answer) for n, one in enumerate(part.parts or ())]
+        yield from ((at, text, "R") for at, text in answers if not _valued(text))
+        for place, text in enumerate(part.more or (), 1):
+            kind = text.partition(":")[0]
+            if kind in ("hint", "accept", "must", "alternative"):
+                yield f"{where}.more.{place}", text.partition(": ")[2], "W" if kind == "hint" else "R"
+        for place, option in enumerate(part.options or (), 1):
+            yield f"{where}.options.{place}.why", option.why, "R"
+        for place, wrong in enumerate(part.wrong or (), 1):
+            yield f"{where}.wrong.{place}.error", wrong.error, "W"
+
+
+def slips(where: str, part: Item | WorkedExample) -> Iterator[Fault]:
+    """Find a step that names another number than its line has, and a "so 12" after a formula that gives another."""
+    before = " ".join(formula for formula in _DELIMITED.findall(part.ask)) + " " + part.ask
+    for place, text in enumerate(part.working, 1):
+        at, (words, _, line) = f"{where}.working.{place}", text.partition("\n")
+        numbers = {n for shown in (line, before) for n in [*numbers_of(shown), *_loose(shown)]}
+        for match in _STEP.finditer(words) if line else ():
+            number = Fraction(match[1].replace(",", ""))
+            # A common factor or multiple stands in no line.
+            if not any(n and ((n / number) % 1 == 0 or (number / n) % 1 == 0 and n != 1) for n in numbers) and number:
+                yield Fault(at, f"{match[0]}: {match[1]} is not in the line", "the number of the step")
+        before += " " + text
+    texts = [(f"{where}.working.{place}", text) for place, text in enumerate(part.working, 1)]
+    texts += [(f"{where}.feedback", part.feedback)] if isinstance(part, Item) else []
+    for at, text in texts:
+        yield from (Fault(at, said, "the value of the formula") for said in false_results(text))
+
+
+def _loose(text: str) -> list[Fraction]:
+    """Return the numbers of formulas wherever they stand: 11x, 4\\sqrt{3}, x^2."""
+    return [Fraction(found) for found in re.findall(r"\d+(?:\.\d+)?", text) if len(found) < 40]
+
+
+def false_results(text: str) -> Iterator[str]:
+    """Yield each "…, so 12" that says another value than the formula before it."""
+    for match in _SO.finditer(text):
+        sides = re.split(r"=|\\approx", match[1].removesuffix("\\)"))
+        shown = [
+            Fraction(found.replace(",", ""))
+            for found in re.findall(r"\d[\d,]*(?:\.\d+)?", sides[-1].replace("{,}", ","))
+        ]
+        said = Fraction(match[2].replace(",", "").rstrip("."))
+        if len(shown) == 1 and said not in (shown[0], shown[0] * 100, shown[0] / 100) and not _rounds(said, {*shown}):
+            yield f"{match[0][-40:]}: {match[2]} is not its value"
+
+
+def told(where: str, item: Item) -> Iterator[Fault]:
+    """Find hints that say the answer."""
+    answers = (
+        [(item.answer or "", item.ask)] if not item.parts else [(p.answer, f"{item.ask} {p.ask}") for p in item.parts]
+    )
+    for place, text in enumerate(item.more or (), 1):
+        kind, _, said = text.partition(": ")
+        for answer, ask in answers if kind == "hint" else ():
+            plain = re.sub(r"\s", "", answer)
+            short = re.sub(r"\s", "", said)
+            measured = re.search(r"[A-Za-z£%°²³]|\d[\d.,]*\d", plain) and re.search(r"\d", plain)
+            if measured and plain not in re.sub(r"\s", "", ask) and re.search(
+                rf"(?<![\d.]){re.escape(plain)}(?![\d.]*\d)", short
+            ):  # fmt: skip
+                yield Fault(f"{where}.more.{place}", f"the hint says the answer {answer}", "help that leaves the work")
+
+
+def accepted(where: str, item: Item) -> Iterator[Fault]:
+    """Find a right answer among the rejected ones, and a wrong value among the accepted ones."""
+    keys = {"": (item.answer or "", item.ask)} if not item.parts else {
+        f"({'abcdef'[n]})": (part.answer, f"{item.ask} {part.ask}") for n, part in enumerate(item.parts)
+    }  # fmt: skip
+    for place, text in enumerate(item.more or (), 1):
+        kind, _, said = text.partition(": ")
+        label = (_LABEL.match(said) or [""])[0].strip()
+        if kind not in ("accept", "reject") or label not in keys:
+            continue
+        key, ask = keys[label]
+        value = _LABEL.sub("", said).rstrip(".")
+        same = same_answer(key, value, ask)
+        if kind == "reject" and (same or value.casefold() == key.rstrip(".").casefold()):
+            yield Fault(f"{where}.more.{place}", f"{said} is right", "an answer that is not")
+        elif kind == "accept" and same is False:
+            yield Fault(f"{where}.more.{place}", f"{said} is not {key}", "an answer that is right")

@@ -1,0 +1,106 @@
+"""Checks that a plain twin says what its text says: numbers, equations, length, and words of opposite meaning (23)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from pipeline.content.fields import count_words
+from pipeline.content.findings import Case, Fault, Severity
+from pipeline.content.lesson import ExplainerCard
+
+_FORMULA = re.compile(r"\\\((.*?)\\\)|\\\[(.*?)\\\]", re.DOTALL)
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:[, ]\d{3})*(?:\.\d+)?")
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
+#: A number in words with what stands behind it: "72 square metres", "£240", "20 %".
+_MEASURED = re.compile(
+    r"(£)?(?<![\w.])(\d+(?:,\d{3})*(?:\.\d+)?)(?:\s?(%|°|[A-Za-zµΩ][\w⁻²³/]*(?:\s(?:[smg]|metres)[⁻²³]*)?))?"
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_WORD = re.compile(r"[a-z]{3,}")
+#: Words that turn a sentence round when one stands in the place of the other.
+_OPPOSITES = (
+    ("larger", "smaller"), ("larger", "less"), ("greater", "smaller"), ("greater", "less"), ("more", "less"),
+    ("more", "fewer"), ("higher", "lower"), ("longer", "shorter"), ("faster", "slower"), ("bigger", "smaller"),
+    ("increases", "decreases"), ("rises", "falls"), ("grows", "shrinks"), ("upwards", "downwards"),
+    ("positive", "negative"), ("multiply", "divide"), ("multiplied", "divided"), ("add", "subtract"),
+    ("added", "subtracted"), ("before", "after"), ("always", "never"), ("left", "right"), ("above", "below"),
+    ("maximum", "minimum"), ("largest", "smallest"), ("highest", "lowest"), ("first", "last"), ("same", "different"),
+    ("equal", "unequal"), ("gains", "loses"), ("opens", "closes"), ("parallel", "perpendicular"), ("top", "bottom"),
+    ("numerator", "denominator"), ("series", "parallel"), ("clockwise", "anticlockwise"), ("even", "odd"),
+)  # fmt: skip
+#: Words that two sentences share at least, as a part of the shorter one's, where they say the same thing.
+_ALIKE = 0.6
+
+
+def twin(case: Case) -> Iterator[Fault]:
+    """Check that a plain twin has the numbers and formulas of its text, 60 to 80 % of its length, and its sense."""
+    for number, card in enumerate(case.lesson.cards, 1):
+        if isinstance(card, ExplainerCard):
+            where, also = f"c{number}.plain", (f"c{number}.text",)
+            full, plain = _figures(card.text), _figures(card.plain)
+            wanted = "the same numbers and equations"
+            added = sorted(plain - full)
+            if added:
+                yield Fault(where, f"{', '.join(added[:4])} is not in the text", wanted, also=also)
+            if lost := sorted(full - plain):
+                # A number that only names a step or a year may go; several cannot be chance.
+                grave = len(lost) > max(2, len(full) // 4)
+                yield Fault(where, f"{', '.join(lost[:4])} is missing", wanted, _grade(grave), also)
+            for one, other in () if added else _exchanged(card.text, card.plain):
+                yield Fault(where, f"{other}, where the text has {one}", wanted, also=also)
+            share = count_words(card.plain) / max(1, count_words(card.text))
+            if not 0.6 <= share <= 0.8:
+                grave = not 0.48 <= share <= 0.96
+                yield Fault(where, f"{share:.0%} as long as the text", "60 to 80 %", _grade(grave), also)
+            yield from (
+                Fault(where, f"{other!r}, where the text says {one!r}: {said}", "the same claims", also=also)
+                for one, other, said in _turned(card.text, card.plain)
+            )
+
+
+def _grade(grave: bool) -> Severity:
+    return "R" if grave else "W"
+
+
+def _figures(text: str) -> set[str]:
+    """Return the numbers of a text, in formulas or beside them, without their thousands commas."""
+    return {found.replace(",", "").replace(" ", "") for found in _NUMBER.findall(text.replace("{,}", ","))}
+
+
+def _exchanged(text: str, plain: str) -> Iterator[tuple[str, str]]:
+    """Yield formulas and quantities of one shape that are as many in text and twin, and differ in one number."""
+    full, short = _shapes(text), _shapes(plain)
+    for shape, ones in full.items():
+        others = short.get(shape, Counter())
+        if ones.total() == others.total() and len(lost := list((ones - others).elements())) == 1:
+            yield lost[0], next((others - ones).elements())
+
+
+def _shapes(text: str) -> dict[str, Counter[str]]:
+    """Return formulas and quantities by what is left of them without their digits."""
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for match in _FORMULA.finditer(text):
+        formula = re.sub(r"\s|\\left|\\right", "", match[1] or match[2] or "")
+        if re.search(r"\d", formula):
+            found[_DIGITS.sub("#", formula)][formula] += 1
+    for match in _MEASURED.finditer(_FORMULA.sub("…", text)):
+        if match[1] or match[3]:
+            found[f"{match[1] or ''}# {match[3] or ''}"][match[0]] += 1
+    return found
+
+
+def _turned(text: str, plain: str) -> Iterator[tuple[str, str, str]]:
+    """Yield a word of the text, its opposite in the twin and the sentence, where both sentences are about the same."""
+    every = set(_WORD.findall(text.lower()))
+    told = [set(_WORD.findall(one)) for one in _SENTENCE.split(text.lower())]
+    for sentence in _SENTENCE.split(plain.lower()):
+        words = set(_WORD.findall(sentence))
+        near = max(told, key=lambda one: len(one & words))
+        for one, other in (pair for both in _OPPOSITES for pair in (both, both[::-1])):
+            turned = other in words and one not in words and other not in every and one in near
+            if turned and not re.search(r"\bnot\b|n't", sentence):
+                both = len((words - {other}) & near)
+                if both >= max(2, _ALIKE * min(len(words) - 1, len(near) - 1)):
+                    yield one, other, sentence[:60]
