@@ -11,16 +11,19 @@ from pipeline.content.lesson import ExplainerCard
 
 _WORD = re.compile(r"[a-z]{3,}")
 #: Words of outcomes and points that name no subject matter.
-_GENERAL = frozenset(
-    """can and the with for from their them they that this these those when which what how into its use uses using
-    apply applies applying calculate calculates calculating find finds finding work working out solve solves solving
-    explain explains explaining describe describes state show shows determine justify evaluate predict derive compare
-    identify name make makes making choose choice read reads reading write writes writing know knows understand problem
-    problems question questions simple straightforward real life situation situations context contexts skill skills
-    different given values value number numbers one two three more most some each other answer answers method methods
-    including include such are you not has have was were will than then also about between both all any lesson step
-    steps stated positive negative reason""".split()
-)
+_GENERAL = frozenset((
+    "can", "and", "the", "with", "for", "from", "their", "them", "they", "that", "this", "these", "those", "when",
+    "which", "what", "how", "into", "its", "use", "uses", "using", "apply", "applies", "applying", "calculate",
+    "calculates", "calculating", "find", "finds", "finding", "work", "working", "out", "solve", "solves",
+    "solving", "explain", "explains", "explaining", "describe", "describes", "state", "show", "shows", "determine",
+    "justify", "evaluate", "predict", "derive", "compare", "identify", "name", "make", "makes", "making", "choose",
+    "choice", "read", "reads", "reading", "write", "writes", "writing", "know", "knows", "understand", "problem",
+    "problems", "question", "questions", "simple", "straightforward", "real", "life", "situation", "situations",
+    "context", "contexts", "skill", "skills", "different", "given", "values", "value", "number", "numbers", "one",
+    "two", "three", "more", "most", "some", "each", "other", "answer", "answers", "method", "methods", "including",
+    "include", "such", "are", "you", "not", "has", "have", "was", "were", "will", "than", "then", "also", "about",
+    "between", "both", "all", "any", "lesson", "step", "steps", "stated", "positive", "negative", "reason",
+))  # fmt: skip
 #: Letters that two words share at least, as a part of the shorter one, where they are forms of one word.
 _STEM = 5
 

@@ -40,7 +40,10 @@ _TURN = re.compile(
 )
 #: A number of things, and words that make none of what stands before them.
 _COUNT = re.compile(r"(?<![\w.,£])(\d+) (?:equal |whole |black |blue |red )?([a-z]{3,})\b")
-_NO_THINGS = frozenset("significant decimal figures times and per for from with out are more less than years".split())
+_NO_THINGS = frozenset((
+    "significant", "decimal", "figures", "times", "and", "per", "for", "from", "with", "out", "are", "more", "less",
+    "than", "years",
+))  # fmt: skip
 #: Constants of the data sheet.
 CONSTANTS = frozenset(
     Fraction(n) for n in ("9.8", "3e8", "6.67e-11", "6.63e-34", "1.6e-19", "9.11e-31", "1.673e-27", "1.675e-27", "340")
@@ -97,9 +100,7 @@ def slips(case: Case) -> Iterator[Fault]:
         strange += [n for text in calculations for n in _more_often(text, there)]
         known = {*used, *(n for text in (item.answer or "", *item.working) for n in values_in(text))}
         unused = [
-            datum
-            for datum in [*data_of(item.ask), *_counts(item.ask)]
-            if not _used(datum, known) and not datum.value == 0
+            datum for datum in [*data_of(item.ask), *_counts(item.ask)] if not _used(datum, known) and datum.value != 0
         ]
         if strange and unused:
             found = f"{unused[0].text} {unused[0].unit} is not used, and {float(strange[0]):g} is not in the question"

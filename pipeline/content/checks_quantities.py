@@ -137,9 +137,8 @@ _OLD = re.compile(r"\b(?:is|was|aged?)\s(\d{3,})(?:\syears\sold)?\b(?=\syears\so
 
 def sense(case: Case) -> Iterator[Fault]:
     """Check row 20: whole people and things, chances from 0 to 1, sizes that are positive and possible."""
-    for where, text in [*((where, item.ask) for where, item in case.lesson.items()), *taught(case)]:
-        yield from (Fault(f"{where}.ask" if "q" in where and "." not in where.partition(".q")[2] else where, said, "a size that can be")
-                    for said in impossible(text))  # fmt: skip
+    for at, text in [*((f"{where}.ask", item.ask) for where, item in case.lesson.items()), *taught(case)]:
+        yield from (Fault(at, said, "a size that can be") for said in impossible(text))
     for item, one in questions(case):
         at = answer_at(item, one)
         for match in _WHOLE.finditer(f"{one.ask} {one.answer}"):

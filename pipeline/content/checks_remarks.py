@@ -13,7 +13,7 @@ from itertools import permutations
 from typing import Any
 
 from pipeline.content.checks_data import data_of, values_in
-from pipeline.content.findings import Fault
+from pipeline.content.findings import Fault, Severity
 from pipeline.content.lesson import Item, WorkedExample
 from pipeline.content.question import calculated
 from pipeline.maths.comparison import same_answer
@@ -30,8 +30,15 @@ _STEP = re.compile(
 )
 #: "…, so £730": the value of the formula before it.
 _SO = re.compile(
-    r"(\\\((?:(?!\\\)).)*=(?:(?!\\\)).)*\\\))[,.]?\s(?:so|which is|that is)\s(?:it is |that is |about )?£?(\d[\d,]*(?:\.\d+)?)"
-    r"(?!\d|\s?%)"
+    r"(\\\((?:(?!\\\)).)*=(?:(?!\\\)).)*\\\))[,.]?\s(?:so|which is|that is)\s(?:it is |that is |about )?£?"
+    r"(\d[\d,]*(?:\.\d+)?)(?!\d|\s?%)"
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+#: Sentences that tell what comes of a mistake.
+_OF_MISTAKES = re.compile(
+    r"\b(?:answer|wrong\w*|mistake|error|forg\w+|instead|would|gives?|leads?|get|gets|comes?|if|without|only|not|too)\b"
+    r"|^[A-Z]\w+ing\b",
+    re.IGNORECASE,
 )
 _LABEL = re.compile(r"^\([a-f]\)\s*")
 #: Numbers that need no source: of turns, percentages, units and gravity.
@@ -43,11 +50,12 @@ def numbers_of(text: str) -> set[Fraction]:
     return {Fraction(found.replace(",", "")) for found in _NUMBER.findall(text.replace("{,}", ","))}
 
 
-def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any]) -> Iterator[Fault]:
+def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], worded: Iterable[Any]) -> Iterator[Fault]:
     """Find numbers in words that no number of the question leads to.
 
     Args:
-        known: Values of its working and its answers.
+        known: Values of the formulas of its working and its answers.
+        worded: Those with the numbers that lines of working say in words.
     """
     texts = [part.ask, _valued(part.answer or ""), *(line.partition("\n")[2] for line in part.working)]
     texts += [text for line in part.working for text in _DELIMITED.findall(line.partition("\n")[0])]
@@ -58,9 +66,10 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any]) -> I
         texts += [f"{wrong.method} {_value(wrong.method)}" for wrong in part.wrong or ()]
     texts += [line for figure in part.figures or () for line in figure.lines]
     there = {abs(n) for text in texts for n in [*numbers_of(text), *values_in(text)]}
-    there |= {abs(Fraction(int(n.p), int(n.q))) for n in known if getattr(n, "is_Rational", False)}
+    by_formulas, by_words = there | _rationals(known), there | _rationals(worded)
     data: list[Fraction] = []
     for at, text, severity in _said(where, part):
+        there = by_formulas if ".working." in at else by_words
         words = _DELIMITED.sub(" … ", text)
         measured = {datum.value for datum in data_of(words)}
         said = numbers_of(words)
@@ -73,8 +82,14 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any]) -> I
         strange = [n for n in strange if n not in near]
         strange = [n for n in strange if n not in _steps([*data, *(said - {n})])]
         if strange:
+            # A graph may be read where it gives no number.
+            severity = "W" if part.figures and ".working." in at else severity
             listed = ", ".join(f"{float(n):.10g}" for n in sorted(strange))
             yield Fault(at, f"{listed} stands nowhere else in the question", "numbers of the question", severity)
+
+
+def _rationals(values: Iterable[Any]) -> set[Fraction]:
+    return {abs(Fraction(int(n.p), int(n.q))) for n in values if getattr(n, "is_Rational", False)}
 
 
 def _data(part: Item | WorkedExample) -> list[Fraction]:
@@ -89,8 +104,8 @@ def _data(part: Item | WorkedExample) -> list[Fraction]:
 def _rounds(number: Fraction, there: set[Fraction]) -> bool:
     """Say whether a number is another one, rounded: to its places, or to as many figures."""
     half = Fraction(1, 2 * number.denominator) if number.denominator > 1 else Fraction(1, 2)
-    return len(str(number.numerator).strip("0")) > 1 and any(other.denominator > number.denominator and abs(other - number) <= half
-                                   for other in there)  # fmt: skip
+    finer = [other for other in there if other.denominator > number.denominator]
+    return len(str(number.numerator).strip("0")) > 1 and any(abs(other - number) <= half for other in finer)
 
 
 #: "The answer 150 m comes from …": a value that a pupil may come to.
@@ -103,7 +118,7 @@ def answers(where: str, item: Item, values: Iterable[Any]) -> Iterator[Fault]:
     texts += [part.answer for part in item.parts or ()]
     there = {n for text in texts for n in values_in(text)}
     there |= {Fraction(v) for w in item.wrong or () if (v := _value(w.method)) and "e" not in v and "n" not in v}
-    there |= {abs(Fraction(int(n.p), int(n.q))) for n in values if getattr(n, "is_Rational", False)}
+    there |= _rationals(values)
     for match in _THE_ANSWER.finditer(item.feedback) if item.wrong else ():
         number = Fraction(match[1].replace(",", "").rstrip("."))
         near = {abs(n) for n in there}
@@ -137,23 +152,30 @@ def _value(method: str) -> str:
         return ""
 
 
-def _said(where: str, part: Item | WorkedExample) -> Iterator[tuple[str, str, Any]]:
+def _said(where: str, part: Item | WorkedExample) -> Iterator[tuple[str, str, Severity]]:
     """Yield address, text and severity of what is said about a question."""
     for place, line in enumerate(part.working, 1):
         yield f"{where}.working.{place}", line.partition("\n")[0], "R"
     if isinstance(part, Item):
-        yield f"{where}.feedback", part.feedback, "R"
+        yield from ((f"{where}.feedback", text, _grade(text, part)) for text in _SENTENCE.split(part.feedback))
         answers = [(f"{where}.answer", part.answer or "")]
         answers += [(f"{where}({'abcdef'[n]}).answer", one.answer) for n, one in enumerate(part.parts or ())]
         yield from ((at, text, "R") for at, text in answers if not _valued(text))
         for place, text in enumerate(part.more or (), 1):
             kind = text.partition(":")[0]
             if kind in ("hint", "accept", "must", "alternative"):
-                yield f"{where}.more.{place}", text.partition(": ")[2], "W" if kind == "hint" else "R"
+                yield f"{where}.more.{place}", text.partition(": ")[2], "R" if kind in ("accept", "must") else "W"
         for place, option in enumerate(part.options or (), 1):
-            yield f"{where}.options.{place}.why", option.why, "R"
+            yield f"{where}.options.{place}.why", option.why, "W" if place > 1 else "R"
         for place, wrong in enumerate(part.wrong or (), 1):
             yield f"{where}.wrong.{place}.error", wrong.error, "W"
+
+
+def _grade(sentence: str, item: Item) -> Severity:
+    """Return "W" for a sentence about a mistake whose value may be one that nobody listed, else "R"."""
+    wrong = {Fraction(v) for one in item.wrong or () if (v := _value(one.method)) and v.replace(".", "").isdigit()}
+    listed = bool(wrong) and not any(_rounds(n, wrong) or n in wrong for n in numbers_of(item.feedback))
+    return "W" if _OF_MISTAKES.search(sentence) and not listed else "R"
 
 
 def slips(where: str, part: Item | WorkedExample) -> Iterator[Fault]:
@@ -165,7 +187,7 @@ def slips(where: str, part: Item | WorkedExample) -> Iterator[Fault]:
         for match in _STEP.finditer(words) if line else ():
             number = Fraction(match[1].replace(",", ""))
             # A common factor or multiple stands in no line.
-            if not any(n and ((n / number) % 1 == 0 or (number / n) % 1 == 0 and n != 1) for n in numbers) and number:
+            if not any(n and ((n / number) % 1 == 0 or ((number / n) % 1 == 0 and n != 1)) for n in numbers) and number:
                 yield Fault(at, f"{match[0]}: {match[1]} is not in the line", "the number of the step")
         before += " " + text
     texts = [(f"{where}.working.{place}", text) for place, text in enumerate(part.working, 1)]
@@ -175,7 +197,7 @@ def slips(where: str, part: Item | WorkedExample) -> Iterator[Fault]:
 
 
 def _loose(text: str) -> list[Fraction]:
-    """Return the numbers of formulas wherever they stand: 11x, 4\\sqrt{3}, x^2."""
+    """Return the numbers of formulas wherever they stand: also those of 11x and x^2."""
     return [Fraction(found) for found in re.findall(r"\d+(?:\.\d+)?", text) if len(found) < 40]
 
 

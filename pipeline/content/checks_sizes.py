@@ -19,7 +19,7 @@ _LENGTHS = {
     r"door": (0.5, 8), r"(?:pencil|pen|crayon)": (0.02, 0.4), r"(?:phone|mobile)": (0.03, 0.4), "book": (0.03, 0.8),
     r"(?:desk|table)": (0.2, 10), "chair": (0.2, 3), "car": (1, 15), "bus": (3, 30), "house": (2, 60),
     "tree": (0.2, 120), "ladder": (0.5, 40), "bed": (0.4, 4), "football pitch": (30, 150), "classroom": (2, 60),
-    "mountain": (200, 9000), "swimming pool": (1, 100), "lamp post": (1.5, 30), "bicycle": (0.4, 4), "fence": (0.2, 50000),
+    "mountain": (200, 9000), "swimming pool": (1, 100), "lamp post": (1.5, 30), "bicycle": (0.4, 4),
 }  # fmt: skip
 #: What moves, and its highest speed in m/s.
 _SPEEDS = {
@@ -152,7 +152,10 @@ def _of_wholes(text: str) -> Iterator[str]:
 
 def _constants(text: str) -> Iterator[str]:
     for name, power, values in _CONSTANTS:
-        said = rf"\b{name}\b(?: is|,| =|\s\\\(\w+\\\) is|\s\\\(\w+ ?=)?\s(?:\\\()?\s?{_N}(\s*\\times\s*)(\d+\^\{{?[-−]?\d+\}}?)"
+        said = (
+            rf"\b{name}\b(?: is|,| =|\s\\\(\w+\\\) is|\s\\\(\w+ ?=)?\s(?:\\\()?\s?{_N}"
+            r"(\s*\\times\s*)(\d+\^\{?[-−]?\d+\}?)"
+        )
         for match in re.finditer(said, text):
             if match[1] not in values or not re.fullmatch(power, match[3]):
                 yield f"{match[0]}"

@@ -10,7 +10,6 @@ from typing import Any
 
 from pipeline.content.banned_text import stray_talk
 from pipeline.content.cast import PEOPLE, PLACES
-from pipeline.content.fields import count_words
 from pipeline.content.findings import Case, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item
 from pipeline.content.levels import level_row
@@ -249,7 +248,8 @@ _DANGEROUS = re.compile(
     r"|(?:stand|sit|hold a hand) (?:below|under|beneath) (?:the|a) (?:falling|swinging|hanging|heavy)"
     r"|connect .{1,30}to the mains|(?:heat|boil) .{1,30}in a (?:sealed|closed|stoppered|corked)"
     r"|mix (?:the )?bleach|add (?:the )?water to (?:the )?(?:concentrated )?(?:acid|sulfuric acid)"
-    r"|pipette .{0,20}by mouth|lean over the|drink (?:the|a little of the) solution|short[- ]circuit the (?:battery|cell))\b",
+    r"|pipette .{0,20}by mouth|lean over the"
+    r"|drink (?:the|a little of the) solution|short[- ]circuit the (?:battery|cell))\b",
     re.I,
 )
 _REFUSED = re.compile(r"\b(?:never|not|nobody|no one|don't|avoid)\b", re.I)

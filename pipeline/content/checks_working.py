@@ -6,10 +6,9 @@ nothing is concluded from what lies between.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
@@ -22,8 +21,9 @@ from pipeline.content.checks_remarks import answers, false_results, slips, stran
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item, WorkedExample
 from pipeline.content.question import AskedPart, asked
+from pipeline.content.relationships import course_formulas
 from pipeline.maths.evaluation import EvaluationError
-from pipeline.maths.notation import PrintedSide, PrintedStatement, formulas, read, statement
+from pipeline.maths.notation import PrintedSide, PrintedStatement, formulas, read
 from pipeline.maths.statements import Lines, equal, follows, half_place, identical, names_of, signed, substituted
 from pipeline.maths.sums import false_sums
 from pipeline.maths.trees import MathNode, NotReadError, Value
@@ -136,7 +136,7 @@ class WorkingSolution:
 
     def _other_formula(self, one: PrintedStatement) -> str:
         """Return what a line says that does not follow from the formula that is to be rearranged, "" for nothing."""
-        if self.formula is None or one.relations != ("=",) or not 1 < len(names_of(one) & names_of(self.formula)):
+        if self.formula is None or one.relations != ("=",) or len(names_of(one) & names_of(self.formula)) < 2:
             return ""
         try:
             holds = names_of(one) - names_of(self.formula) or follows(one.sides[0], one.sides[1], self.formula)
@@ -145,13 +145,13 @@ class WorkingSolution:
         said = f"{one.sides[0].text} = {one.sides[1].text}"
         return "" if holds else f"{said} does not follow from the formula of the question"
 
-    def values(self) -> list[Value]:
-        """Return all values that the question, its working and its answers show."""
+    def values(self, *, words: bool = True) -> list[Value]:
+        """Return all values that the question, its working and its answers show; without words: in formulas only."""
         shown = [*self.given, *(one for line in self.read for one in line.statements)]
         shown += [one for question in self.questions for one in question.printed]
         parts = [part for one in shown for side in one.sides for whole in side.node.walk() for part in _runs(whole)]
         found = [part.value for part in parts if _valued(part)]
-        found += [Rational(n.numerator, n.denominator) for n in self.numbers]
+        found += [Rational(n.numerator, n.denominator) for n in self.numbers if words]
         for question in self.questions:
             try:
                 if (value := question.value) is not None and not isinstance(value, tuple | list):
@@ -231,36 +231,6 @@ def _same(side: Any, wanted: Any) -> bool:
         return False
 
 
-def course_formulas(course: Mapping[str, Any]) -> Sequence[PrintedStatement]:
-    """Return the relationships that a catalogue names in its points: "v=u+at, s=ut+1/2at^2, …"."""
-    points = [p for g in course.get("groups", ()) for o in g.get("outcomes", ()) for p in o.get("points", ())]
-    return _formulas_in(tuple(point["text"] if isinstance(point, Mapping) else str(point) for point in points))
-
-
-@functools.lru_cache(16)
-def _formulas_in(texts: tuple[str, ...]) -> Sequence[PrintedStatement]:
-    found = []
-    for text in texts:
-        for piece in re.findall(r"[A-Za-z]\S*?(?:\s?=\s?)[^,;]+", text):
-            one = _first_formula(piece.split())
-            if one and len(names_of(one)) >= 3 and not names_of(one) & {"x", "y"} and len(one.sides) == 2:
-                found.append(one)
-    return found
-
-
-def _first_formula(words: Sequence[str]) -> PrintedStatement | None:
-    """Return what the longest run of words from the first says as a formula."""
-    for count in range(len(words), 0, -1):
-        plain = re.sub(r"(?<![\^\d/])([A-Za-z])(\d)", r"\1_\2", " ".join(words[:count]))
-        # n = m/GFM: what stands together below the line is one denominator.
-        plain = re.sub(r"/([A-Z]{2,})\b", r"/(\1)", plain)
-        try:
-            return statement(re.sub(r"\b(theta|lambda)", r"\\\1 ", plain))
-        except NotReadError:
-            continue
-    return None
-
-
 #: Solutions read last, each with its question: the checks and the summary ask for the same.
 _LAST: OrderedDict[tuple[str, int], tuple[Item, WorkingSolution]] = OrderedDict()
 
@@ -288,7 +258,7 @@ def lines(case: Case) -> Iterator[Fault]:
         solution = item_solution(case, where, item)
         yield from _working(where, solution, item.working)
         yield from _marks(where, item, solution)
-        yield from strangers(where, item, solution.values())
+        yield from strangers(where, item, solution.values(words=False), solution.values())
         yield from slips(where, item)
         yield from answers(where, item, solution.values())
         yield from _not_given(where, item, solution)
@@ -296,7 +266,7 @@ def lines(case: Case) -> Iterator[Fault]:
         solution = example_solution(case, where, example)
         yield from _working(where, solution, example.working)
         yield from _example(where, solution)
-        yield from strangers(where, example, solution.values())
+        yield from strangers(where, example, solution.values(words=False), solution.values())
         yield from slips(where, example)
         yield from _other_numbers(where, example, solution)
     formula_lines = Lines([], formulas=course_formulas(case.course))
@@ -320,10 +290,10 @@ def _not_given(where: str, item: Item, solution: WorkingSolution) -> Iterator[Fa
             before = {v for read in solution.read[: place - 2] for s in read.statements for v in _results(s)}
             for letter, value in at.items():
                 number = Fraction(int(value.p), int(value.q)) if getattr(value, "is_Rational", False) else None
-                if number and number != 1 and abs(number) not in before and not from_data(abs(number), there):
-                    if abs(number) not in CONSTANTS:
-                        said = f"{letter} is {float(number):g} in the working, and in the question it is not"
-                        yield Fault(f"{where}.ask", said, "all data", also=(f"{where}.working.{place}",))
+                known = {0, 1, *before, *CONSTANTS}
+                if number is not None and abs(number) not in known and not from_data(abs(number), there):
+                    said = f"{letter} is {float(number):g} in the working, and in the question it is not"
+                    yield Fault(f"{where}.ask", said, "all data", also=(f"{where}.working.{place}",))
 
 
 def _results(one: PrintedStatement) -> Iterator[Fraction]:
@@ -498,9 +468,9 @@ def _false_laws(found: Sequence[PrintedStatement]) -> Iterator[str]:
     for one in found:
         left, right = one.sides[0].node, one.sides[-1].node
         functions = any(part.kind == "function" for node in (left, right) for part in node.walk())
-        if one.relations == ("=",) and len(left.letters) > 1 and left.letters == right.letters and not functions:
-            if identical(left, right) is False:
-                yield f"{one.sides[0].text} = {one.sides[-1].text}"
+        law = one.relations == ("=",) and len(left.letters) > 1 and left.letters == right.letters and not functions
+        if law and identical(left, right) is False:
+            yield f"{one.sides[0].text} = {one.sides[-1].text}"
 
 
 ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
