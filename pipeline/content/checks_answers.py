@@ -402,12 +402,12 @@ ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
     (6, "R", "a calculation belongs to its question", belongs,
      "Every number of expression stands in the question, its figure or an earlier part, or is taught in an explainer "
      "(8 bits of a byte); free are numbers such as 2, 60, 100, 180, 360, 1000, and 1.05 or 0.85 for 5 % or 15 %. It is "
-     "the whole calculation, not its result."),
+     "the whole calculation, not its result. All data of the question are used, in units that go together."),
     (8, "B", "a multiple-choice question has exactly one right option", one_right,
      "No other option equals the right one or another option in value."),
     (9, "R", "a wrong answer comes from its method", methods,
      "A wrong option's method gives the option's text, rounded as the question says; no method of a wrong answer gives "
-     "the right one."),
+     "the right one. No text to reject is right, no text to accept wrong."),
     (15, "R", "an answer has the rounding and the form that its question asks for", written,
      "An answer has the rounding and the form that the words of its question ask for (list above) and shows as many "
      "figures: 4.0 to two significant figures. A rounded answer needs such words in its question."),

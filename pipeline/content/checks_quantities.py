@@ -184,5 +184,6 @@ ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
      "The answer has the unit that the question names, or one of the quantity asked for: 24 cm² for an area, 12 m/s "
      "for a velocity."),
     (20, "R", "numbers make sense", sense,
-     "People and things are whole, a probability is from 0 to 1, lengths, areas, volumes and masses are positive."),
+     "People and things are whole, a probability is from 0 to 1, lengths, areas, volumes and masses are positive, "
+     "shares of a whole at most 100 % together; people, things, speeds and prices have sizes that one meets."),
 )  # fmt: skip

@@ -103,11 +103,10 @@ class WorkingSolution:
             parted=len(questions) > 1,
         )
         self.given = given
-        task = questions[0].task if len(questions) == 1 and REARRANGED.search(ask) else []
+        equations = [one for one in given if one.relations == ("=",) and len(names_of(one)) > 1]
+        alone = REARRANGED.search(ask) and len({names_of(one) for one in equations}) == 1
         #: What is to be rearranged or solved, in two letters or more.
-        self.formula = (
-            task[0] if len(task) == 1 and task[0].relations == ("=",) and len(names_of(task[0])) > 1 else None
-        )
+        self.formula = equations[0] if alone else None
         self.told = [
             Rational(n.numerator, n.denominator) for n in _numbers(" ".join(_DELIMITED.sub("", w) for w in working))
         ]
@@ -477,6 +476,7 @@ ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
     (14, "B", "every printed line is true and leads to the answer", lines,
      r"Every relation in working, marks, examples, explanations and feedback is true from side to side; \(5.67\) for "
      r"\(5.672\) is written with \approx. A letter keeps its value within a question. The last line gives the answer; "
-     "what earns a mark is a line or a value of the working. Sums in words are true, too (20 % of 80 is 16). What is "
-     "false on purpose stands in belief, error, why, non_example, or in a sentence with not, wrong, mistake."),
+     "what earns a mark is a line or a value of the working. Sums in words are true, too (20 % of 80 is 16), and "
+     "numbers in words of working, feedback and accepted answers are those of the question or one step from them. "
+     "What is false on purpose stands in belief, error, why, non_example, or in a sentence with not, wrong, mistake."),
 )  # fmt: skip
