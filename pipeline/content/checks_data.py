@@ -164,6 +164,14 @@ def conversions(case: Case) -> Iterator[Fault]:
             # Some convert to centimetres or litres on the way: then nothing is known of the others.
             if converted and known.factor != 1:
                 continue
+            # A mass in grams over a relative mass is right in moles: all that is calculated with must have a unit.
+            bare = [n for n in values_in(one.expression) if n not in _OF_FORMULAS and not from_data(n, [*factors])]
+            if (
+                "part_" in one.expression
+                or "mol" in f"{one.question} {one.answer}"
+                or any(n > 4 for n in bare if not converted)
+            ):
+                continue
             said = _off_by(one, factors, float(known.factor))
             if said:
                 found = f"{one.expression} gives {one.answer} only if a unit is not converted: off by {said}"

@@ -78,7 +78,7 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
         if not strange:
             continue
         data = data or _data(part)
-        near = _near(there) | _steps(data)
+        near = _near(there, percent="%" in part.ask) | _steps(data)
         strange = [n for n in strange if n not in near]
         strange = [n for n in strange if n not in _steps([*data, *(said - {n})])]
         if strange:
@@ -131,11 +131,10 @@ def _valued(answer: str) -> str:
     return "" if len(re.findall(r"[A-Za-z]{3,}", _DELIMITED.sub("", answer))) > 3 else answer
 
 
-def _near(there: set[Fraction]) -> set[Fraction]:
-    """Return numbers as shares and their rests, halved, doubled, and in other units."""
-    found = {m for n in there for m in (n, n * 100, n / 100, 1 + n / 100, abs(1 - n / 100), abs(100 - n), 100 + n)}
-    found |= {m for n in there for m in (n * 1000, n / 1000)}
-    return found
+def _near(there: set[Fraction], *, percent: bool) -> set[Fraction]:
+    """Return numbers in other units; of percentages also as shares, and their rests."""
+    found = {m for n in there for m in (n, n * 100, n / 100, n * 1000, n / 1000)}
+    return found | {m for n in there if percent for m in (1 + n / 100, abs(1 - n / 100), abs(100 - n), 100 + n)}
 
 
 def _steps(data: list[Fraction]) -> set[Fraction]:

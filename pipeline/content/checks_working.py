@@ -103,10 +103,10 @@ class WorkingSolution:
             parted=len(questions) > 1,
         )
         self.given = given
-        equations = [one for one in given if one.relations == ("=",) and len(names_of(one)) > 1]
-        alone = REARRANGED.search(ask) and len({names_of(one) for one in equations}) == 1
+        equations = [one for one in _formulas(ask)[0] if one.relations == ("=",) and len(names_of(one)) > 1]
+        alone = len(set(equations)) == 1 and len(questions) == 1 and len(questions[0].task) < 2
         #: What is to be rearranged or solved, in two letters or more.
-        self.formula = equations[0] if alone else None
+        self.formula = equations[0] if alone and REARRANGED.search(ask) else None
         self.told = [
             Rational(n.numerator, n.denominator) for n in _numbers(" ".join(_DELIMITED.sub("", w) for w in working))
         ]
