@@ -102,6 +102,13 @@ class RunIndex:
         self._seen = threading.Event()
         #: When that may be done again; whether it is being done.
         self._due, self._sweeping = 0.0, False
+        #: Runs that were removed while all are being looked at.
+        self._removed: set[str] = set()
+
+    @property
+    def full(self) -> bool:
+        """Return whether there may be older runs, which are listed and not found by filters."""
+        return len(self._rows) >= MOST
 
     @property
     def seen(self) -> bool:
@@ -193,6 +200,7 @@ class RunIndex:
     def forget(self, run: str) -> None:
         """Drop a run that was removed."""
         with self._lock:
+            self._removed.add(run)
             if self._rows.pop(run, None) is not None:
                 self._facets = None
 
@@ -215,32 +223,41 @@ class RunIndex:
             if self._sweeping or self._clock.monotonic() < self._due:
                 return
             self._sweeping = True
+            self._removed.clear()
         threading.Thread(target=self._sweep, name="runs", daemon=True).start()
 
     def _sweep(self) -> None:
-        began, known = self._clock.monotonic(), self._rows
+        began, found = self._clock.monotonic(), self._rows
+        try:
+            found = self._read_all(found)
+        except PipelineError:
+            # The store does not answer: what is known stays, and every page says so by itself.
+            return
+        finally:
+            with self._lock:
+                self._rows = {run: row for run, row in found.items() if run not in self._removed}
+                took = self._clock.monotonic() - began
+                self._facets, self._due = None, self._clock.monotonic() + max(_SECONDS, _TIMES * took)
+                self._sweeping = False
+            self._seen.set()
+
+    def _read_all(self, known: Mapping[str, RunRow]) -> dict[str, RunRow]:
+        """Return the rows of all runs, newest first; heads are read as far as they tell that a run has changed."""
         there: dict[str, RunRow] = {}
 
         def is_new(document: Mapping[str, Any]) -> bool:
-            run, row = str(document.get("run_id")), known.get(str(document.get("run_id")))
+            run = str(document.get("run_id"))
+            row = known.get(run)
             if row is None or not row.seq or row.status == IN_PROGRESS or document.get("seq") != row.seq:
                 return True
             there[run] = row
             return False
 
-        try:
-            for head in self._store.heads(is_new):
-                there[head.run_id] = row_of(head)
-                if len(there) >= MOST:
-                    break
-        except PipelineError:
-            # The store does not answer: what is known stays, and every page says so by itself.
-            there = dict(known)
-        with self._lock:
-            self._rows, self._facets = there, None
-            took = self._clock.monotonic() - began
-            self._due, self._sweeping = self._clock.monotonic() + max(_SECONDS, _TIMES * took), False
-        self._seen.set()
+        for head in self._store.heads(is_new):
+            there[head.run_id] = row_of(head)
+            if len(there) >= MOST:
+                break
+        return there
 
 
 def behind(names: list[str], after: str) -> list[str]:

@@ -28,9 +28,10 @@ def asked_for(desk: Desk, act: str, runs: Sequence[str]) -> Data | None:
     said = {"stop": _stopping, "resume": _resuming, "delete": _deleting}.get(act)
     if said is None:
         return None
-    shown, refused, more = [], [], list(dict.fromkeys(runs))[:MOST]
+    chosen, most = list(dict.fromkeys(runs)), MOST_PROCESSES if act == "resume" else MOST
+    shown, refused = [], []
     batch_count, usd = 0, Decimal(0)
-    for run in more:
+    for run in chosen[:most]:
         try:
             row = row_of(desk.head(run))
             lines, out, kept = said(desk, row)
@@ -41,7 +42,7 @@ def asked_for(desk: Desk, act: str, runs: Sequence[str]) -> Data | None:
         shown.append({"run": run, "word": word_of(row), "lines": lines})
     return {
         "act": act, "runs": shown, "refused": refused, "batches": batch_count, "kept_usd": usd,
-        "left_out": max(len(set(runs)) - MOST, 0),
+        "left_out": max(len(chosen) - most, 0),
     }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pipeline.app.run_index import RunFilter, behind, facets_of, word_of
+from pipeline.app.run_index import MOST, RunFilter, behind, facets_of, word_of
 from pipeline.app.run_list import CORRUPT, GONE, RunRow
 from pipeline.app.spreadsheet import csv_text
 from pipeline.clock import parse_iso
@@ -106,6 +106,7 @@ def _runs(desk: Desk, request: Request) -> Data:
     names = ",".join(row["run"] for row in shown)
     return {
         "rows": shown, **data, "asked": query_of(asked), "filtered": asked != RunFilter(), "after": after,
+        "most": MOST if index.full else None,
         "choice": run_choice.asked_for(desk, query.get("ask", ""), query.getlist("run")),
         "older": rows[ROWS - 1].run_id if len(rows) > ROWS else "", "store_words": desk.store_words(),
         "live": {"path": "events", "seq": 0, "query": query_of(asked, rows=names, newest=newest)},

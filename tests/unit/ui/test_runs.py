@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import threading
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from pipeline.app.run_index import RunFilter, RunIndex, behind
 from pipeline.app.run_list import row_of
 from pipeline.app.stores import open_account, open_store
 from pipeline.clock import SystemClock
+from pipeline.errors import StoreError
 from pipeline.store.base import Head, Store
 from pipeline.ui.runs import STREAMS, name_of, row_data
 from tests.desks import Served, serving
@@ -154,6 +156,33 @@ def test_changes_of_old_runs_are_seen_when_all_are_looked_at_again(root: Path) -
     assert len(index.look(RunFilter())[0]) == 79
     assert index.look(RunFilter(status="running"))[0] == [names[1]]
     journal.close()
+
+
+def test_store_that_fails_while_all_are_looked_at_leaves_what_is_known(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(root, 3)
+    store = open_store(f"files:{root}")
+    index = RunIndex(store, SystemClock())
+    index.look(RunFilter())
+
+    def refused(*_: object, **__: object) -> Iterator[Head]:
+        raise StoreError("It does not answer.")
+
+    monkeypatch.setattr(store, "heads", refused)
+    index._due = 0.0
+    index.look_at_all()
+    while index._sweeping:
+        threading.Event().wait(0.01)
+    assert len(index.look(RunFilter())[0]) == 3
+
+
+def test_list_says_where_its_filters_end(root: Path, desk: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.app.run_index.MOST", 3)
+    names = many(root, 5)[::-1]
+    assert ids(desk.data("?q=2026")) == names[:3]
+    assert "Counts and filters know the newest" in desk.get("?q=2026").text
+    assert ids(desk.data("")) == names
 
 
 def test_place_in_a_list_is_found_also_where_its_run_is_gone() -> None:
