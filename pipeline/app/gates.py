@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.clock import SystemClock
 from pipeline.dot.labels import chosen
 from pipeline.engine.amendment import amend
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, DecidedMeanwhile
 from pipeline.formats.attractor.run_documents import head_view
 from pipeline.formats.attractor.source import DOT, Source
 from pipeline.records.kinds import Decision, Fact
@@ -80,8 +80,8 @@ def answer(
 
     Raises:
         RunLocked: A living process owns the run.
-        ConfigError: No such question is open, or the choice is none of its choices; says which there are. Code
-            already_answered: `question` was answered meanwhile; data has that answer's choice, by, note and at.
+        DecidedMeanwhile: `question` was answered already; data has that answer's choice, by, note and at.
+        ConfigError: No such question is open, or the choice is none of its choices; says which there are.
     """
     run = resolve(store, text)
     found: list[tuple[Gate, str]] = []
@@ -109,12 +109,12 @@ def _refuse_second(state: RunState, gate: str, question: str) -> None:
     """Refuse an answer to a question that has one.
 
     Raises:
-        ConfigError: It has.
+        DecidedMeanwhile: It has.
     """
     known = ((path, answered) for (path, asked), answered in state.decisions.items() if question and asked == question)
     path, first = next((each for each in known if gate in (each[0], bare(each[0]))), ("", None))
     if first is not None:
-        raise ConfigError(
+        raise DecidedMeanwhile(
             f"{bare(path)} of run {state.run_id} was answered already: {first.choice}.", code="already_answered",
             hint=f"`./pipeline.sh show {state.run_id}` shows how the run went on.", **first._asdict(),
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 
 from pipeline.app.gates import answer, gates
-from pipeline.errors import ConfigError, PipelineError
+from pipeline.errors import ConfigError, DecidedMeanwhile, PipelineError
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute, StreamRoute, WriteRoute, place
 from pipeline.ui.processes import resume
@@ -28,9 +28,7 @@ def _answer(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer:
     try:
         asked, chosen = answer(desk.store(), run, gate, yours["choice"], note=yours["note"], by=by,
                                question=form.get("question", ""))  # fmt: skip
-    except ConfigError as error:
-        if error.code != "already_answered":
-            raise
+    except DecidedMeanwhile as error:
         return PageAnswer("answered.html", {"yours": yours, "first": dict(error.data), "refused": None}, 409)
     try:
         resume(desk.store(), desk.store_url, run)

@@ -11,7 +11,7 @@ import pytest
 from pipeline import Pipeline, StepContext, step
 from pipeline.app.gates import answer, gates
 from pipeline.clock import SystemClock
-from pipeline.errors import ConfigError
+from pipeline.errors import DecidedMeanwhile
 from pipeline.store.files import FileStore
 from pipeline.store.reader import load
 from pipeline.store.run_folder import RunFolder
@@ -106,7 +106,7 @@ def test_second_answer_to_a_question_is_told_the_first(root: Path, run: str) -> 
     answer(store, run, gate.gate, "A", by="M. Reid", note="fine", question=gate.question)
     # By then the first may have resumed it.
     assert GATED.resume(run, store=store).status == "completed"
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(DecidedMeanwhile) as refused:
         answer(store, run, gate.gate, "R", by="J. Low", question=gate.question)
     assert refused.value.code == "already_answered"
     assert [refused.value.data[name] for name in ("choice", "by", "note")] == ["[A] Approve", "M. Reid", "fine"]
