@@ -102,7 +102,8 @@ def _token(path: str) -> str:
 
 def _secret() -> str:
     """Return what cookies are derived from: kept in a file of the user's own, so that open pages outlive a restart."""
-    for folder in folders():
+    # Not the one that all users of this machine share.
+    for folder in folders()[:-1]:
         path = folder.parent / "desk-secret"
         try:
             path.parent.mkdir(0o700, parents=True, exist_ok=True)
