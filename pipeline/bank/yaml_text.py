@@ -83,9 +83,7 @@ def _node(event: Any, events: Iterator[Any], rows: list[str], depth: int) -> Any
         else:
             made[node] = _node(next(events), events, rows, depth + 1)
             if made[node] == "" and flow:
-                raise YamlFault(
-                    line, f"a comma in {{ }} ends the entry ('{node}' stands alone): write one entry a line"
-                )
+                raise YamlFault(line, f"a comma in {{ }} ends the entry ('{node}' is alone): write one entry a line")
             if made[node] == "":
                 raise YamlFault(node.line, f"'{node}' is empty; leave the key out")
     return made
