@@ -86,12 +86,9 @@ def chart(money: Money, trail: Trail, state: RunState, active: float) -> dict[st
     return {
         "lines": {name: d for name, d in lines.items() if d},
         "above": f"ceiling {in_full(money.ceiling)}, above this scale" if money.ceiling and above else "",
-        "amounts": [{"y": _percent(place.y(usd), HEIGHT), "text": text} for usd, text in _amounts(top)],
-        "minutes": [{"x": _percent(place.x(at), WIDTH), "text": text} for at, text in _minutes(seconds)],
-        "pauses": [
-            {"x": place.x(at), "percent": _percent(place.x(at), WIDTH), "text": f"resumed {when[11:16]}"}
-            for at, when in trail.pauses[-8:]
-        ],
+        "amounts": [{"at": place.y(usd), "text": text} for usd, text in _amounts(top)],
+        "minutes": [{"at": place.x(at), "text": text} for at, text in _minutes(seconds)],
+        "pauses": [{"at": place.x(at), "text": f"resumed {when[11:16]}"} for at, when in trail.pauses[-8:]],
         "title": _title(money, active),
     }  # fmt: skip
 
@@ -168,10 +165,6 @@ def _nice(least: float) -> float:
     """Return the next of 1, 2, 5, 10, … that is not below."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(float(f"{digit * power:.6g}") for digit in (1, 2, 5, 10) if digit * power >= least * 0.999)
-
-
-def _percent(value: float, whole: int) -> str:
-    return f"{100 * value / whole:.2f}%"
 
 
 def _title(money: Money, active: float) -> str:

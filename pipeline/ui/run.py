@@ -43,6 +43,8 @@ Query = Mapping[str, str]
 #: What costs are shown by, and lines of them at most: the dearest.
 COSTS_BY = ("step", "item", "model", "call_kind", TOKEN_KIND)
 _MOST_LINES = 100
+#: The visit that makes the lessons of a course.
+LESSONS = "lessons#1"
 #: How a state of items is coloured in a bar.
 _BARS = {COMPLETED: "done", REUSED: "done", RUNNING: "run", BATCH: "run", FAILED: "fail"}
 #: Settings that the head of the page says already.
@@ -229,20 +231,17 @@ def items_part(desk: Desk, run: str, query: Query) -> Data:
 
 
 def _row(desk: Desk, now: RunNow, items: Items, place: int) -> Data:
-    name = items.names[place]
-    work, task = now.trail.items.get((items.path, name)), now.state.tasks.get(items.path, {}).get(name)
-    attempt = task.attempt if task else now.state.attempts.get((items.path, name), 1)
-    error = task.error if task is not None and task.status == FAILED else None
+    name, word, state = items.names[place], items.words[place], now.state
+    work, task = now.trail.items.get((items.path, name)), state.tasks.get(items.path, {}).get(name)
+    labels = _labels(desk, state.run_id, _scheme_blob(state)) if items.path == LESSONS else {}
+    error = task.error if task is not None and word == FAILED else None
     return {
-        "number": place + 1, "name": item_name(items.path, name), "word": items.words[place], "attempt": attempt,
-        "label": _labels(desk, now.state.run_id, _scheme_blob(now.state)).get(name, "") if items.path == LESSONS
-        else "",
-        "calls": len(work.calls) if work else 0, "usd": float(work.usd) if work else None, "seconds": _seconds(work),
+        "number": place + 1, "name": item_name(items.path, name), "word": word, "label": labels.get(name, ""),
+        "attempt": task.attempt if task else state.attempts.get((items.path, name), 1),
+        "calls": len(work.calls) if work else 0, "usd": float(work.usd) if work else None,
+        "seconds": _seconds(work) if word in (COMPLETED, FAILED) else None,
         "error": one_line((error or {}).get("message", ""), 200), "begun": task is not None or work is not None,
     }  # fmt: skip
-
-
-LESSONS = "lessons#1"
 
 
 def _scheme_blob(state: RunState) -> str:

@@ -21,7 +21,7 @@ from pipeline.ui.watch import RunNow
 #: Steps of a chain, nodes of a drawing at most; more are listed.
 MOST_CHAIN, MOST_DRAWN = 7, 80
 #: A layer and a row of the drawing; characters of a label.
-_LAYER, _ROW, _LABEL = 168, 60, 22
+_LAYER, _ROW, _LABEL = 144, 60, 19
 
 
 def shape_of_run(store: Store, now: RunNow, steps: Sequence[StepView]) -> dict[str, Any]:
@@ -111,10 +111,14 @@ def _drawn(graph: DotGraph, names: Sequence[str], nodes: list[dict[str, Any]]) -
     for node in nodes:
         node["x"], node["y"] = layer[node["id"]] * _LAYER + 16, round((row[node["id"]] - least) * _ROW) + 24
     place = {node["id"]: (node["x"], node["y"]) for node in nodes}
+    labels: dict[tuple[str, str], list[str]] = {}
+    for edge in graph.edges:
+        if edge.source in place and edge.target in place:
+            labels.setdefault((edge.source, edge.target), []).append(edge.label or edge.condition)
     edges = [
-        {"d": _curve(place[edge.source], place[edge.target]), "label": one_line(edge.label or edge.condition, 60),
-         "back": number[edge.target] <= number[edge.source]}
-        for edge in graph.edges if edge.source in place and edge.target in place
+        {"d": _curve(place[source], place[target]), "label": one_line(", ".join(filter(None, said)), 60),
+         "back": number[target] <= number[source]}
+        for (source, target), said in labels.items()
     ]  # fmt: skip
     width, height = (max((node[axis] for node in nodes), default=0) for axis in ("x", "y"))
     return {"nodes": nodes, "edges": edges, "width": width + _LAYER, "height": height + _ROW}
