@@ -23,7 +23,7 @@ MOST_EVENTS, MOST_POINTS, MOST_ENDS = 50, 150, 40
 _ZERO = Decimal(0)
 
 
-class Work(NamedTuple):
+class ItemCalls(NamedTuple):
     """What the calls of one item come to."""
 
     #: When the first call was sent, and when the item, or else its last call, ended (ISO 8601; "": not yet).
@@ -72,7 +72,7 @@ class Trail:
         #: Open calls: seq → active seconds at which each was sent.
         self.sent: dict[int, float] = {}
         #: Calls and their ends by (path, task); values are replaced, never changed.
-        self.items: dict[tuple[str, str | None], Work] = {}
+        self.items: dict[tuple[str, str | None], ItemCalls] = {}
         #: seq of what settled a call, by the call; lists only grow.
         self.settled: dict[int, list[int]] = {}
         #: (path, when) of the last items that ended under this owner.
@@ -140,7 +140,7 @@ class Trail:
 
     def _begin(self, record: Record, fact: CallStarted) -> None:
         place = (fact.path, fact.task)
-        known = self.items.get(place) or Work(record.at)
+        known = self.items.get(place) or ItemCalls(record.at)
         self.items[place] = known._replace(calls=(*known.calls, (record.seq, 0)), ended="")
         self.sent[record.seq] = self.active(record.at)
         self._calls[record.seq] = place

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from html import escape
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from pipeline.app.calls import Call, asked_of, calls_of, find_call, reply_of, segments_of, words_apart
 from pipeline.app.preview import Preview, lesson_in, preview
@@ -87,7 +88,7 @@ def _prompt(desk: Desk, call: Call) -> Data:
 
 
 def prompt_part(desk: Desk, request: Request) -> Response:
-    """Return one segment of a prompt, as text.
+    """Return one segment of a prompt, as text; to the page that opens it, escaped: what it swaps in is read as HTML.
 
     Raises:
         RunNotFound: There is no such segment.
@@ -96,7 +97,8 @@ def prompt_part(desk: Desk, request: Request) -> Response:
     parts, number = segments_of(asked_of(desk.store(), call)), request.path_params["part"]
     if not 1 <= number <= len(parts):
         raise RunNotFound(f"The prompt of call {call.start.seq} has no segment {number}.", code="segment_not_found")
-    return PlainTextResponse(printable(parts[number - 1][1]))
+    text = printable(parts[number - 1][1])
+    return HTMLResponse(escape(text)) if request.headers.get("hx-request") == "true" else PlainTextResponse(text)
 
 
 def _reply(desk: Desk, call: Call, view: str, piece: str) -> Data:
@@ -107,6 +109,7 @@ def _reply(desk: Desk, call: Call, view: str, piece: str) -> Data:
         fault = f"It cannot be read: {error}"
         return {"view": view, "views": [], "characters": 0, "fault": fault, **piece_of("", "")}
     is_lesson = call.fact.label == "lesson" and lesson_in(text) is not None
+    view = "text" if view == "page" and not is_lesson else view
     shown, fault = "" if view == "page" else text, ""
     if view == "json":
         try:

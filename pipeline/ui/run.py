@@ -18,7 +18,7 @@ from pipeline.app.run_items import BATCH, REUSED, RUNNING, Items, items_of, page
 from pipeline.app.run_list import RunRow, row_of, run_word, way_on
 from pipeline.app.run_log import details, kind_of, line_of, records_after
 from pipeline.app.run_status import StepView, interruptions, steps_of
-from pipeline.app.run_trail import Work
+from pipeline.app.run_trail import ItemCalls
 from pipeline.app.words import one_line, pairs, short_hash
 from pipeline.clock import iso, parse_iso
 from pipeline.cost.report import NOWHERE, TOKEN_KIND, at_least, of_sums, report
@@ -258,7 +258,7 @@ def _labels(desk: Desk, run: str, blob: str) -> Mapping[str, str]:
     return {}
 
 
-def _seconds(work: Work | None) -> float | None:
+def _seconds(work: ItemCalls | None) -> float | None:
     if work is None or not work.ended:
         return None
     return max((parse_iso(work.ended) - parse_iso(work.began)).total_seconds(), 0.0)
