@@ -143,7 +143,7 @@ def marks(case: Case) -> Iterator[Fault]:
 
 
 def _papers(case: Case) -> Iterator[Fault]:
-    """Warn of a paper of a mock exam that has far more or fewer marks than its minutes give."""
+    """Check that a whole paper of a mock exam has its marks; warn of a shorter one that misses its share by far."""
     papers = {part["id"]: part for part in (case.course.get("assessment") or {}).get("components", ())}
     for number, card in enumerate(case.lesson.cards, 1):
         paper = papers.get(card.component or "") if isinstance(card, QuestionCard) else None
@@ -152,7 +152,9 @@ def _papers(case: Case) -> Iterator[Fault]:
                 paper["marks"] * card.minutes / paper["minutes"],
                 sum(len(item.marks) for item in card.items),
             )
-            if abs(total - wanted) > PAPER_SLACK * wanted:
+            if card.minutes == paper["minutes"] and total != paper["marks"]:
+                yield Fault(f"c{number}", f"{total} marks in {card.minutes} minutes", f"{wanted:.0f}, as the paper has")
+            elif abs(total - wanted) > PAPER_SLACK * wanted:
                 yield Fault(f"c{number}", f"{total} marks in {card.minutes} minutes", f"about {wanted:.0f}", "W")
 
 

@@ -387,7 +387,7 @@ def _marks(where: str, item: Item, solution: WorkingSolution) -> Iterator[Fault]
 
 def _known(side: PrintedSide, known: Sequence[Value]) -> bool:
     """Say whether a value, perhaps with the other sign or before it was rounded, is among others."""
-    if hasattr(side.value, "shape"):
+    if not _valued(side.node) or hasattr(side.value, "shape"):
         return True
     others = [other for other in known if not hasattr(other, "shape")]
     names = {symbol for one in (side.value, *others) for symbol in one.free_symbols}

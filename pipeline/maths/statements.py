@@ -18,7 +18,7 @@ from sympy import ImmutableMatrix, Integer, Rational, Symbol, solve
 
 from pipeline.maths import notation, units
 from pipeline.maths.notation import PrintedSide, PrintedStatement
-from pipeline.maths.trees import MathNode, NotReadError, Value, evaluate
+from pipeline.maths.trees import DivisionByNoughtError, MathNode, NotReadError, Value, evaluate
 
 #: Values of letters that are tried together.
 _MOST_PLACES = 24
@@ -202,7 +202,9 @@ class Lines:
         off = max((half_place(number) for number in numbers if about or number.places), default=_ZERO)
         for letter in letters:
             for number in numbers:
-                self.learn(letter.node.text, number.value, off)
+                # A power out of bounds, or a division by nought, gives no letter a value.
+                with suppress(NotReadError):
+                    self.learn(letter.node.text, number.value, off)
         if not letters and len(statement.sides) > 1 and (cent := _cent(statement.sides[0], statement.sides[-1])):
             self._cents.append(cent)
 
@@ -230,6 +232,8 @@ class Lines:
     def _verdict(self, left: PrintedSide, sign: str, right: PrintedSide) -> LineVerdict:
         try:
             truth = self._truth(left, sign, right)
+        except DivisionByNoughtError:
+            return LineVerdict(None if left.node.letters | right.node.letters else False, _by_nought(left, right))
         except NotReadError:
             return LineVerdict(None)
         if truth is not False:
@@ -429,6 +433,10 @@ def _true(line: PrintedStatement, name: str, at: float) -> bool:
         for left, right in zip(line.sides, line.sides[1:], strict=False)
     ]
     return all(_ORDERS[sign](round(gap, 7)) for sign, gap in zip(line.relations, gaps, strict=True))
+
+
+def _by_nought(left: PrintedSide, right: PrintedSide) -> str:
+    return f"{left.text} = {right.text} divides by nought"
 
 
 def _said(left: PrintedSide, sign: str, right: PrintedSide) -> str:

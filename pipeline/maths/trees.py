@@ -44,6 +44,10 @@ class NotReadError(Exception):
     """Why a text is not compared by code; never a fault of the text."""
 
 
+class DivisionByNoughtError(NotReadError):
+    """Why a text has no value: it divides by nought, and is wrong wherever it claims one."""
+
+
 @dataclass(frozen=True)
 class MathNode:
     """A part of an expression.
@@ -95,7 +99,7 @@ def evaluate(node: MathNode, at: Mapping[str, Value]) -> Value:
     if isinstance(value, Fraction):
         return Rational(value.numerator, value.denominator)
     if not isinstance(value, ImmutableMatrix) and value.has(zoo, nan):
-        raise NotReadError("division by nought")
+        raise DivisionByNoughtError("division by nought")
     return value
 
 
@@ -143,7 +147,7 @@ def _product(parts: list[Value]) -> Value:
 
 def _quotient(top: Value, low: Value) -> Value:
     if _scalar(low) == 0:
-        raise NotReadError("division by nought")
+        raise DivisionByNoughtError("division by nought")
     return top / low
 
 
@@ -154,7 +158,7 @@ def _power(base: Value, exponent: Value) -> Value:
         if not (fraction or exponent.is_comparable) or abs(exponent) > MOST_POWER:
             raise NotReadError("a power out of bounds")
         if base == 0 and exponent <= 0:
-            raise NotReadError("division by nought")
+            raise DivisionByNoughtError("division by nought")
         if isinstance(base, Fraction) and _bits(base) * abs(exponent) > MOST_BITS:
             raise NotReadError("a power out of bounds")
     elif exponent.has(Pow):

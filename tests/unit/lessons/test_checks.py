@@ -109,3 +109,15 @@ def test_right_options_that_stand_at_one_place_are_noted() -> None:
     assert favourite_place(course_of("1", ("2", "3"), 11)) == ""
     mixed = [*course_of("1", ("2", "3"), 5), *course_of("2", ("1", "3"), 5), *course_of("3", ("1", "2"), 5)]
     assert favourite_place(mixed) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [("\\(u=\\frac{12}{0}=5\\)", True), ("\\(u=5\\times 10^{-79}\\)", False)],
+)
+def test_what_has_no_value_ends_no_check(line: str, told: bool) -> None:
+    """A division by nought is false wherever it stands; a power out of bounds is not compared."""
+    lesson = fresh()
+    put(lesson, "c8.q1.working.1", f"Divide.\n{line}")
+    found = [each for each in check_lesson(lesson, entry=ENTRY, course=course()) if "nought" in each.found]
+    assert bool(found) is told
