@@ -192,7 +192,7 @@ def _off_by(one: AskedPart, factors: Mapping[Fraction, Fraction], unit: float) -
     except (EvaluationError, TypeError, OverflowError):
         return ""
     ratio = abs(shown / value) if value and shown else 1.0
-    power = round(math.log10(ratio))
+    power = round(math.log10(ratio)) if 1e-30 < ratio < 1e30 else 0
     return f"10^{power}" if power and abs(ratio / 10.0**power - 1) < 1e-6 else ""
 
 

@@ -272,8 +272,13 @@ def _rows(where: str, figure: Mapping[str, Any], asked: str) -> Iterator[Fault]:
 def _fit(where: str, figure: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield where a line of best fit leaves its points."""
     lines = dict(line.partition(":")[::2] for line in figure["lines"])
-    fit = re.search(r"y = (-?[\d.]+)\s?\*?\s?x ?([-+] ?[\d.]+)?", lines.get("best fit", "").replace("−", "-"))
-    points = [(float(x), float(y)) for x, y in re.findall(r"\((-?[\d.]+), ?(-?[\d.]+)\)", lines.get("points", ""))]
+    fit = re.search(
+        r"y = (-?\d+(?:\.\d+)?)\s?\*?\s?x ?([-+] ?\d+(?:\.\d+)?)?", lines.get("best fit", "").replace("−", "-")
+    )
+    points = [
+        (float(x), float(y))
+        for x, y in re.findall(r"\((-?\d+(?:\.\d+)?), ?(-?\d+(?:\.\d+)?)\)", lines.get("points", ""))
+    ]
     if fit and len(points) > 2:
         off = [y - float(fit[1]) * x - float((fit[2] or "0").replace(" ", "")) for x, y in points]
         high = max(y for _, y in points) - min(y for _, y in points)

@@ -47,7 +47,8 @@ _OF_ALL = frozenset(Fraction(n) for n in ("0", "1", "100", "9.8"))
 
 def numbers_of(text: str) -> set[Fraction]:
     """Return the numbers that a text shows."""
-    return {Fraction(found.replace(",", "")) for found in _NUMBER.findall(text.replace("{,}", ","))}
+    found = _NUMBER.findall(text.replace("{,}", ","))
+    return {Fraction(number.replace(",", "")) for number in found if len(number) < 40}
 
 
 def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], worded: Iterable[Any]) -> Iterator[Fault]:
@@ -186,7 +187,7 @@ def slips(where: str, part: Item | WorkedExample) -> Iterator[Fault]:
         for match in _STEP.finditer(words) if line else ():
             number = Fraction(match[1].replace(",", ""))
             # A common factor or multiple stands in no line.
-            if not any(n and ((n / number) % 1 == 0 or ((number / n) % 1 == 0 and n != 1)) for n in numbers) and number:
+            if number and not any(n and ((n / number) % 1 == 0 or ((number / n) % 1 == 0 and n != 1)) for n in numbers):
                 yield Fault(at, f"{match[0]}: {match[1]} is not in the line", "the number of the step")
         before += " " + text
     texts = [(f"{where}.working.{place}", text) for place, text in enumerate(part.working, 1)]

@@ -121,3 +121,16 @@ def test_what_has_no_value_ends_no_check(line: str, told: bool) -> None:
     put(lesson, "c8.q1.working.1", f"Divide.\n{line}")
     found = [each for each in check_lesson(lesson, entry=ENTRY, course=course()) if "nought" in each.found]
     assert bool(found) is told
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        ("c8.q1.working.1", "Add 0 to both sides.\n\\(3+4=7\\)"),
+        ("c8.q1.feedback", f"The answer {'9' * 120} is too large, so 0 % of 0.0.0 is left."),
+    ],
+)
+def test_odd_numbers_end_no_check(where: str, text: str) -> None:
+    lesson = fresh()
+    put(lesson, where, text)
+    assert isinstance(check_lesson(lesson, entry=ENTRY, course=course()), list)
