@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,7 +17,8 @@ from pipeline.app.cost_bars import Bar, bar_of, dated, ticks
 from pipeline.app.cost_documents import CAUSE_WORDS, REASON_WORDS, reconciled_json, report_json, report_rows
 from pipeline.app.cost_report import Range, Statement, day_spend, read_all, reconciled
 from pipeline.app.spreadsheet import csv_text
-from pipeline.cost.report import OF_TRIES, Report, at_least, report
+from pipeline.clock import iso
+from pipeline.cost.report import Report, at_least, report
 from pipeline.errors import ConfigError
 from pipeline.llm.admin import KEY_VARIABLE
 from pipeline.ui.desk import Desk
@@ -30,6 +32,8 @@ GROUPS: Mapping[str, str] = {
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 #: A limit this many times as high as the highest bar is named beside the chart: drawn, it would flatten the bars.
 _IN_SIGHT = 2
+#: What was read is kept for so many times as long as reading took, and no longer than these seconds.
+_TIMES, _MOST_SECONDS = 10, 60.0
 #: Names below the columns of a chart, at most; places for columns, at least; a column's part of its place.
 _NAMES, _LEAST, _COLUMN = 8, 8, Decimal("0.7")
 
@@ -62,14 +66,40 @@ def _costs(desk: Desk, request: Request) -> Data:
     }  # fmt: skip
 
 
+class _Reading(NamedTuple):
+    """What all runs spent, when it was read, and the seconds that took."""
+
+    statement: Statement
+    as_of: str
+    at: float
+    took: float
+
+
+#: By desk and days: many runs take seconds to read, and people look at the same sums by one thing after the other.
+_kept: WeakKeyDictionary[Desk, dict[Range, _Reading]] = WeakKeyDictionary()
+
+
+def _read(desk: Desk, days: Range) -> _Reading:
+    kept, began = _kept.setdefault(desk, {}), desk.clock.monotonic()
+    known = kept.get(days)
+    if known is not None and began - known.at <= min(known.took * _TIMES, _MOST_SECONDS):
+        return known
+    as_of, statement = iso(desk.clock.now()), read_all(desk.store_url, days)
+    ended = desk.clock.monotonic()
+    kept.clear()
+    kept[days] = _Reading(statement, as_of, ended, ended - began)
+    return kept[days]
+
+
 def _report(desk: Desk, request: Request) -> tuple[Statement, Report, dict[str, str]]:
     """Return what was read, its report, and what was asked for."""
     by, days = request.query_params.get("by", "day"), _range(request)
     if by not in GROUPS:
         raise ConfigError(f"Costs are not shown by {by!r}.", code="unknown_grouping",
                           hint=f"One of: {', '.join(GROUPS)}.")  # fmt: skip
-    shown = read_all(desk.store_url, days, tries=by in OF_TRIES)
-    return shown, report(shown.postings, by, many=True), {"by": by, "since": days.since, "until": days.until}
+    read = _read(desk, days)
+    asked = {"by": by, "since": days.since, "until": days.until, "as_of": read.as_of}
+    return read.statement, report(read.statement.postings, by, many=True), asked
 
 
 def _range(request: Request) -> Range:

@@ -107,3 +107,12 @@ def test_reports_need_the_admin_key(desk: Served) -> None:
     refused = desk.get("costs/reconciled")
     assert refused.status == 400
     assert "ANTHROPIC_ADMIN_KEY" in refused.text
+
+
+def test_what_took_long_to_read_is_kept_for_a_while(desk: Served, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.ui.costs._TIMES", 10_000)
+    first = desk.data("costs")
+    completed = Script(root, at=BEGIN + timedelta(days=5), subject="physics", level="higher")
+    completed.begin("seed").call("seed", None, LESSON).complete("seed", {}).leave()
+    assert desk.data("costs?by=step")["total"] == first["total"]
+    assert desk.data("costs?since=2026-01-01")["total"]["cost_usd"] > first["total"]["cost_usd"]
