@@ -32,6 +32,8 @@ from pipeline.ui.processes import resume
 
 #: Characters of a value on a line, and of what a step made.
 _LINE, _TEXT = 200, 20_000
+#: Checkpoints that are listed before and after the one that is looked at.
+_BESIDE = 50
 
 
 def _time(desk: Desk, request: Request) -> Data:
@@ -46,6 +48,7 @@ def _moment(desk: Desk, run: str, query: Mapping[str, str], sets: Sequence[str],
     stops = _stops(store, known, found)
     at = _seq(known, stops, query)
     here = max(number for number, stop in enumerate(stops) if stop["seq"] <= at or number == 0)
+    first = max(here - _BESIDE, 0)
     state = state_in(run, found, at)
     reader = Reader(store, run)
     ended = next((step for step in state.steps.values() if step.ended_seq == at), None)
@@ -53,7 +56,8 @@ def _moment(desk: Desk, run: str, query: Mapping[str, str], sets: Sequence[str],
         "run": run,
         "course": " ".join(filter(None, map(str, (state.params.get("subject"), state.params.get("level"))))) or None,
         "pipeline": state.pipeline,
-        "points": stops, "point": here, "at": at, "last": known.end,
+        "points": stops[first : here + _BESIDE + 1], "first": first, "stops": len(stops), "point": here,
+        "stop": stops[here], "at": at, "last": known.end,
         "status_word": run_word(state.status, state.detail),
         "cost_usd": state.total.usd + state.lost.low,
         "possibly_usd": None if state.total.unbounded else state.total.high,

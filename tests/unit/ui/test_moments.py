@@ -11,6 +11,7 @@ from pipeline.store.reader import load
 from pipeline.ui.processes import start
 from tests.acceptance.dots import TOOLS
 from tests.desks import Served
+from tests.graph_runs import Noted, loop
 from tests.sample_runs import failed_run
 from tests.unit.ui.test_questions import await_status
 
@@ -74,3 +75,12 @@ def test_fork_is_planned_made_and_goes_on(desk: Served, root: Path, tmp_path: Pa
     state = load(store, child)
     assert (state.parent or {})["run"] == run
     assert state.params["reader"] == "Bob"
+
+
+def test_of_many_checkpoints_those_around_are_listed(desk: Served, root: Path) -> None:
+    run = loop(Noted(), 150).run(store=open_store(f"files:{root}")).run_id
+    got = desk.data(f"runs/{run}/time?point=75")
+    assert (got["stops"], got["first"], len(got["points"]), got["stop"]["step"]) == (153, 25, 101, "x#75")
+    page = desk.get(f"runs/{run}/time?point=75").text
+    assert "25 to 125 of 152" in page
+    assert 'max="152"' in page
