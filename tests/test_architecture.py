@@ -27,7 +27,7 @@ FLOORS = {
     "store": 2,
     "llm": 2,
     "html": 1.25,
-    "drawing": 1.5,
+    "drawing": 1.75,
     "maths": 1.5,
     "bank": 3.5,
     "content": 3,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from pipeline.maths.notation import statement
+from pipeline.maths.trees import MathNode, NotReadError, approximate
 
 #: A number as authors write it: 1,200 · −2.18 × 10⁻¹⁸ · 3/5.
 NUMBER = r"(?:\d{1,3}(?:[,\u202f\u00a0]\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?×\s?10(?:\^\(?[-−]?\d+\)?|[⁻⁰¹²³⁴-⁹]+))?"
@@ -199,36 +201,18 @@ def axis(value: str) -> Axis:
     return Axis(found["label"].strip(" ,"), low, high, step)
 
 
-_FUNCTIONS: dict[str, Callable[[float], float]] = {
-    "sin": lambda angle: math.sin(math.radians(angle)),
-    "cos": lambda angle: math.cos(math.radians(angle)),
-    "tan": lambda angle: math.tan(math.radians(angle)),
-    "sqrt": math.sqrt,
-    "abs": abs,
-}
-_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.Div: lambda a, b: a / b,
-    ast.Pow: lambda a, b: math.pow(a, b),
-}
-_POWER = 64
-_NODES = 160
-
-
 @dataclass(frozen=True)
 class Function:
-    """A function of x by its expression; where it has no value, it returns None."""
+    """A function of one letter by its expression; where it has no value, it returns None."""
 
     text: str
-    tree: ast.expr
+    node: MathNode
 
     def __call__(self, x: float) -> float | None:
         """Return the value at x."""
         try:
-            made = _value(self.tree, x)
-        except (ArithmeticError, ValueError):
+            made = approximate(self.node, dict.fromkeys(self.node.letters, x))
+        except NotReadError:
             return None
         return made if math.isfinite(made) and abs(made) < 1e12 else None
 
@@ -237,53 +221,12 @@ def function(value: str) -> Function:
     """Return the function of "y = x^2 - 4*x + 3"; angles are in degrees.
 
     Raises:
-        FigureFault: It holds more than numbers, x, + - * / ^, brackets and sin, cos, tan, sqrt, abs.
+        FigureFault: It is no expression in one letter, or not read.
     """
-    source = re.sub(r"^\s*(?:y|f\(x\)|[a-z])\s*=", "", value).replace("^", "**").replace("−", "-").replace("×", "*")
-    source = source.translate(_RAISED) if not re.search(r"[⁰¹²³⁴-⁹⁻]", source) else re.sub(
-        r"[⁰¹²³⁴-⁹⁻]+", lambda found: f"**({found[0].translate(_RAISED)})", source)  # fmt: skip
-    source = re.sub(r"\b(sin|cos|tan)\s+([\d.]*\s*[a-z])\b", r"\1(\2)", source.replace("°", ""))
-    source = re.sub(r"(?<=[\dx)])\s*(?=\()|(?<=[\d)])\s*(?=[a-z])", "*", re.sub(r"√(\w+)", r"sqrt(\1)", source.strip()))
     try:
-        tree = ast.parse(source, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        node = statement(value).sides[-1].node
+    except NotReadError:
         raise FigureFault(f"'{value}' is not a function such as y = x^2 - 4*x + 3") from None
-    nodes = list(ast.walk(tree))
-    letters = {node.id for node in nodes if isinstance(node, ast.Name) and len(node.id) == 1}
-    if len(letters) == 1:
-        nodes = [ast.Name("x") if isinstance(node, ast.Name) and node.id in letters else node for node in nodes]
-    if len(nodes) > _NODES or not all(_allowed(node) for node in nodes):
-        raise FigureFault(f"'{value}' may hold numbers, x, + - * / ^, brackets, sin, cos, tan, sqrt, abs, and no more")
-    return Function(plain(value if "=" in value else f"y = {value}").replace("-", "−"), tree)
-
-
-def _allowed(node: ast.AST) -> bool:
-    if isinstance(node, ast.Constant):
-        return type(node.value) in (int, float) and abs(node.value) < 1e12  # type: ignore[arg-type]
-    if isinstance(node, ast.Name):
-        return node.id in ("x", "pi", *_FUNCTIONS)
-    if isinstance(node, ast.Call):
-        return (
-            isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS and len(node.args) == 1 and not node.keywords
-        )
-    return isinstance(node, (ast.BinOp, ast.UnaryOp, ast.USub, ast.UAdd, ast.Load, *_OPERATORS))
-
-
-def _value(node: ast.expr, x: float) -> float:
-    if isinstance(node, ast.Constant):
-        return float(node.value)  # type: ignore[arg-type]
-    if isinstance(node, ast.Name):
-        if node.id in _FUNCTIONS:
-            raise ValueError(node.id)
-        return math.pi if node.id == "pi" else x
-    if isinstance(node, ast.UnaryOp):
-        value = _value(node.operand, x)
-        return -value if isinstance(node.op, ast.USub) else value
-    if isinstance(node, ast.Call):
-        assert isinstance(node.func, ast.Name)
-        return _FUNCTIONS[node.func.id](_value(node.args[0], x))
-    assert isinstance(node, ast.BinOp)
-    left, right = _value(node.left, x), _value(node.right, x)
-    if isinstance(node.op, ast.Pow) and abs(right) > _POWER:
-        raise ValueError("power")
-    return _OPERATORS[type(node.op)](left, right)
+    if len(node.letters) > 1:
+        raise FigureFault(f"'{value}': a function has one letter beside numbers, not {', '.join(sorted(node.letters))}")
+    return Function(plain(value if "=" in value else f"y = {value}").replace("-", "−"), node)
