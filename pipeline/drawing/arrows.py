@@ -7,7 +7,7 @@ import re
 
 from pipeline.drawing.canvas import Canvas, Point, direction, fit, middle, polar
 from pipeline.drawing.lines import FigureLines
-from pipeline.drawing.plane import free
+from pipeline.drawing.plane import between, free
 from pipeline.drawing.values import FigureFault, corners, quantity
 
 _MOST = 24
@@ -66,10 +66,7 @@ def _vectors(
     found = re.match(r"([A-Z]['′]?\d?)([A-Z]['′]?\d?)\Z", figure.text("find"))
     if found and {found[1], found[2]} <= set(points):
         canvas.arrow(at(points[found[1]]), at(points[found[2]]), "dash")
-    heart = (
-        sum(at(place)[0] for place in everything) / len(everything),
-        sum(at(place)[1] for place in everything) / len(everything),
-    )
+    heart = between([at(place) for place in everything])
     for name, place in points.items():
         canvas.dot(at(place), 2.5)
         canvas.label(name, at(place), direction(heart, at(place)), 4, "strong")
@@ -115,7 +112,7 @@ def _fits(figure: FigureLines, plane: dict[str, Point], *, complete: bool) -> No
 
 
 def _journey(figure: FigureLines, canvas: Canvas, at: dict[str, Point]) -> None:
-    heart = (sum(x for x, _ in at.values()) / len(at), sum(y for _, y in at.values()) / len(at))
+    heart = between(list(at.values()))
     asked = re.match(r"bearing (?:of )?([A-Z]\d?) from ([A-Z]\d?)\Z", figure.text("find"))
     norths: set[str] = set()
     turns = [(e.places[0], e.places[1], e.value[1]) for e in figure.all("{P} to {P}")]

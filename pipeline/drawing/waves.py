@@ -101,16 +101,12 @@ def free_body(figure: FigureLines, canvas: Canvas) -> None:
 
 def _way(entry: FigureEntry, tilt: float) -> float:
     """Return the direction of a force, from right over up."""
-    fixed = {"up": 90.0, "down": 270.0, "left": 180.0, "right": 0.0}
-    slope = {
-        "up the slope": tilt,
-        "down the slope": tilt + 180,
-        "normal to the slope": tilt + 90,
-        "into the slope": tilt - 90,
-    }
-    way = entry.line.key.removeprefix("force ")
-    turn = float(entry.places[0].replace("−", "-")) if entry.places else (fixed | slope)[way]
-    return turn % 360
+    if entry.places:
+        return float(entry.places[0].replace("−", "-")) % 360
+    way, along_slope, _ = entry.line.key.removeprefix("force ").partition(" the slope")
+    turns = {"right": 0, "up": 90, "normal to": 90, "left": 180, "down": 270, "into": 270}
+    along = {**turns, "up": 0, "down": 180}
+    return float((along[way] + tilt if along_slope else turns[way]) % 360)
 
 
 def wave(figure: FigureLines, canvas: Canvas) -> None:

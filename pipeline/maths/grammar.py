@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pipeline.maths.pieces import Lexeme
 from pipeline.maths.trees import MathNode, NotReadError, number
 
@@ -47,19 +49,20 @@ class Parser:
         self._depth += 1
         if self._depth > MOST_DEPTH:
             raise NotReadError("too deep")
-        terms = [self._signed()]
+        terms = [self._signed(self._product)]
         while self._is("+", "-"):
             minus = self._take().text == "-"
-            term = self._signed()
+            term = self._signed(self._product)
             terms.append(MathNode("minus", (term,)) if minus else term)
         self._depth -= 1
         return MathNode("sum", tuple(terms)) if len(terms) > 1 else terms[0]
 
-    def _signed(self) -> MathNode:
+    def _signed(self, follows: Callable[[], MathNode]) -> MathNode:
+        """Return what follows signs: a product, or one factor."""
         minus = False
         while self._is("+", "-"):
             minus ^= self._take().text == "-"
-        node = self._product()
+        node = follows()
         return MathNode("minus", (node,)) if minus else node
 
     def _product(self) -> MathNode:
@@ -67,24 +70,16 @@ class Parser:
         while True:
             if self._is("*"):
                 self._take()
-                factors.append(self._signed_factor())
+                factors.append(self._signed(self._factor))
             elif self._is("/", ":"):
                 self._take()
-                low = self._signed_factor()
-                factors = [MathNode("quotient", (_joined(factors), low))]
+                factors = [MathNode("quotient", (_joined(factors), self._signed(self._factor)))]
             elif self._begins():
                 if self._peek().kind == "number":
                     raise NotReadError("two numbers side by side")
                 factors.append(self._factor())
             else:
                 return _joined(factors)
-
-    def _signed_factor(self) -> MathNode:
-        minus = False
-        while self._is("+", "-"):
-            minus ^= self._take().text == "-"
-        node = self._factor()
-        return MathNode("minus", (node,)) if minus else node
 
     def _begins(self) -> bool:
         token = self._peek()
@@ -95,20 +90,10 @@ class Parser:
     def _factor(self) -> MathNode:
         node = self._atom()
         while True:
-            token = self._peek()
-            if token.kind == "unit":
+            if self._peek().kind == "unit" or self._is("%", "°"):
                 unit = self._take().text
-                node = (
-                    MathNode("percent", (node,))
-                    if unit in ("%", "per cent", "percent")
-                    else MathNode("unit", (node,), unit)
-                )
-            elif self._is("%"):
-                self._take()
-                node = MathNode("percent", (node,))
-            elif self._is("°"):
-                self._take()
-                node = MathNode("unit", (node,), "°")
+                percent = unit in ("%", "per cent", "percent")
+                node = MathNode("percent", (node,)) if percent else MathNode("unit", (node,), unit)
             elif self._is("^"):
                 self._take()
                 node = self._powered(node)
@@ -245,7 +230,7 @@ class Parser:
                 self._take()
                 node = self._powered(node) if self._tokens[self._at - 1].text == "^" else node
             return node
-        factors = [self._signed_factor()]
+        factors = [self._signed(self._factor)]
         while self._peek().kind in ("letter", "pi"):
             factors.append(self._factor())
         return _joined(factors)

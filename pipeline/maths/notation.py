@@ -21,7 +21,6 @@ __all__ = [
     "NotReadError",
     "PrintedSide",
     "PrintedStatement",
-    "expression",
     "formulas",
     "read",
     "statement",
@@ -67,15 +66,6 @@ _MATHS = re.compile(r"\\\((.*?)\\\)|\\\[(.*?)\\\]", re.DOTALL)
 def formulas(text: str) -> list[str]:
     """Return the formulas inside a prose text, without their delimiters."""
     return [inline or block for inline, block in _MATHS.findall(text)]
-
-
-def expression(text: str) -> Value:
-    """Return the SymPy value of one expression in TeX or plain notation, without a relation.
-
-    Raises:
-        NotReadError: It is none that is understood here.
-    """
-    return tree(text).value
 
 
 def tree(text: str) -> MathNode:

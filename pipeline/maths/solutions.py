@@ -46,7 +46,7 @@ def fault(task: Sequence[PrintedStatement], answer: Sequence[PrintedStatement], 
         return _inequality(task, answer, letters)
     if len(letters) > len(task):
         return _formula(task, answer)
-    solutions = _read(answer, letters, task)
+    solutions = _read(answer, letters)
     for solution in solutions:
         for statement in task:
             if not _solves(statement, solution):
@@ -77,10 +77,8 @@ def _formula(task: Sequence[PrintedStatement], answer: Sequence[PrintedStatement
     return f"{_text(answer[0])} does not follow from {_text(task[0])}"
 
 
-def _read(
-    answer: Sequence[PrintedStatement], letters: Sequence[str], task: Sequence[PrintedStatement]
-) -> list[Solution]:
-    """Return the printed solutions, each with half of its last place."""
+def _read(answer: Sequence[PrintedStatement], letters: Sequence[str]) -> list[Solution]:
+    """Return the printed solutions, each with half of its last place; of a point, x comes first."""
     found: list[Solution] = []
     for statement in answer:
         side = statement.sides[-1]
@@ -91,7 +89,7 @@ def _read(
             raise NotReadError("no value of one letter")
         value = side.node.value
         if len(statement.sides) == 1 and side.node.kind == "vector" and len(side.node.parts) == len(letters) > 1:
-            found.append({name: (part, Integer(0)) for name, part in zip(_order(task), value, strict=True)})
+            found.append({name: (part, Integer(0)) for name, part in zip(letters, value, strict=True)})
             continue
         name = first.text if len(statement.sides) > 1 else letters[0]
         if name not in letters or (len(statement.sides) == 1 and len(letters) > 1):
@@ -103,11 +101,6 @@ def _read(
     if not found or any(set(solution) != set(letters) for solution in found):
         raise NotReadError("values are missing")
     return found
-
-
-def _order(task: Sequence[PrintedStatement]) -> list[str]:
-    """Return the letters of a task in the order of the alphabet: of a point, x comes first."""
-    return sorted({name for statement in task for name in names_of(statement)})
 
 
 def _solves(statement: PrintedStatement, solution: Mapping[str, tuple[Value, Value]]) -> bool:

@@ -7,6 +7,7 @@ about the task's own letters (then it must be an identity), or a catalogue's for
 from __future__ import annotations
 
 import functools
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,13 +29,10 @@ _ZERO = Integer(0)
 _SAMPLES = (2, 3, 5, 7, 11, 4, 9, 6, 13, 8)
 #: A function of a letter: f(x) has no value of its own.
 _GENERAL = re.compile(r"\(.*[a-z]")
-_ORDERS: Mapping[str, Callable[[float], bool]] = {
-    "<": lambda gap: gap < 0,
-    ">": lambda gap: gap > 0,
-    "<=": lambda gap: gap <= 0,
-    ">=": lambda gap: gap >= 0,
-    "!=": lambda gap: gap != 0,
-}
+#: How the difference of two sides compares with 0.
+_ORDERS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "!=": operator.ne,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -263,7 +261,7 @@ class Lines:
 
     def _numbers(self, left: PrintedSide, sign: str, right: PrintedSide) -> bool | None:
         if sign not in ("=", "≈"):
-            return _ORDERS[sign](signed(left.node.value - right.node.value))
+            return _ORDERS[sign](signed(left.node.value - right.node.value), 0)
         if self._agree(left, sign, right, {}):
             return True
         cent = _cent(left, right)
@@ -302,7 +300,7 @@ class Lines:
             return None
         for at in self._places(names):
             values = {name: known.value for name, known in at.items()}
-            if _ORDERS[sign](signed(evaluate(left.node, values) - evaluate(right.node, values))):
+            if _ORDERS[sign](signed(evaluate(left.node, values) - evaluate(right.node, values)), 0):
                 return True
         return None
 
@@ -350,13 +348,7 @@ def names_of(statement: PrintedStatement) -> frozenset[str]:
 
 def endless(value: Value) -> bool:
     """Say whether a number has no end as a decimal, so that "=" before a rounded one is custom."""
-    if not value.is_Rational:
-        return True
-    rest = int(value.q)
-    for factor in (2, 5):
-        while rest % factor == 0:
-            rest //= factor
-    return rest > 1
+    return not value.is_Rational or 10 ** int(value.q).bit_length() % int(value.q) > 0
 
 
 def _cent(left: PrintedSide, right: PrintedSide) -> Value | None:
@@ -432,7 +424,7 @@ def _true(line: PrintedStatement, name: str, at: float) -> bool:
         signed(evaluate(left.node, values) - evaluate(right.node, values))
         for left, right in zip(line.sides, line.sides[1:], strict=False)
     ]
-    return all(_ORDERS[sign](round(gap, 7)) for sign, gap in zip(line.relations, gaps, strict=True))
+    return all(_ORDERS[sign](round(gap, 7), 0) for sign, gap in zip(line.relations, gaps, strict=True))
 
 
 def _by_nought(left: PrintedSide, right: PrintedSide) -> str:
