@@ -95,10 +95,9 @@ def _range(key: YamlText, spec: YamlText) -> Rows:
     if not (match := _RANGE.fullmatch(spec)):
         return []
     low, high, step = Fraction(match[1]), Fraction(match[2]), Fraction(match[3] or 1)
-    count = math.floor((high - low) / step) + 1 if step else 0
-    if not 0 < count <= MAX_VALUES:
-        raise YamlFault(key.line, f"'{key}: {spec}' has {max(count, 0):,} values, wanted 1 to {MAX_VALUES:,}")
     below = math.lcm(low.denominator, step.denominator)
-    first, each = int(low * below), int(step * below)
+    tops = range(int(low * below), math.floor(high * below) + 1, int(step * below)) if step else range(0)
+    if not 0 < len(tops) <= MAX_VALUES:
+        raise YamlFault(key.line, f"'{key}: {spec}' has {len(tops):,} values, wanted 1 to {MAX_VALUES:,}")
     without = {Fraction(number) * below for number in (match[4] or "").split()}
-    return [(Fraction(top, below),) for top in range(first, first + count * each, each) if top not in without]
+    return [(Fraction(top, below),) for top in tops if top not in without]

@@ -11,7 +11,7 @@ from pipeline.drawing import plane
 from pipeline.drawing.canvas import Canvas, Point, direction, middle, polar
 from pipeline.drawing.lines import FigureLines
 from pipeline.drawing.plane import Measure, Relation
-from pipeline.drawing.values import FigureFault, Quantity, corners
+from pipeline.drawing.values import FigureFault, corners
 
 _RADIUS = 90.0
 _START = (205, 335, 95, 150, 40, 270, 0, 180)
@@ -113,11 +113,8 @@ def _turns(figure: FigureLines, named: Sequence[str]) -> dict[str, float]:
 
 def _measured(figure: FigureLines, centre: str, free: set[str]) -> list[Relation]:
     """Return what lengths, distances and angles say of points in a circle of radius 1."""
-    radius, diameter = (figure.value(name, Quantity("", None)).size for name in ("radius", "diameter"))
-    if radius and diameter and abs(diameter - 2 * radius) > plane.OFF * diameter:
-        raise FigureFault("the diameter is not twice the radius")
     unit = plane.longest(figure)
-    radius = radius / unit if radius else diameter / 2 / unit if diameter else None
+    radius = (plane.radius_of(figure) or 0) / unit
     known = free | {centre}
     out: list[Relation] = []
     for (a, b), text, _, value in plane.measures(figure, "length"):

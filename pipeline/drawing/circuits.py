@@ -180,13 +180,6 @@ def _consistent(figure: FigureLines) -> None:
         entry.line.key.split(" ")[0] in ("capacitor", "lamp", "diode", "LED", "thermistor", "LDR", "variable", "motor")
         for entry in figure.entries
     )
-    known = [part for part in parts if part is not None]
-    if (
-        simple
-        and current
-        and volts
-        and len(known) == len(parts)
-        and known
-        and abs(current * sum(known) / volts - 1) > 0.03
-    ):
-        figure.warnings.append(f"{current:g} A through {sum(known):g} Ω in all is not {volts:g} V")
+    whole = sum(filter(None, parts)) if simple and None not in parts else 0.0
+    if current and volts and whole and abs(current * whole / volts - 1) > 0.03:
+        figure.warnings.append(f"{current:g} A through {whole:g} Ω in all is not {volts:g} V")

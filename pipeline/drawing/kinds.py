@@ -42,9 +42,14 @@ def _graph(figure: FigureLines) -> str:
     return f"Graph of {y.label or 'y'} against {x.label or 'x'}" if x and y else "Graph"
 
 
+def _label(figure: FigureLines, axis: str) -> str:
+    found = figure.value(axis)
+    return found.label if found else ""
+
+
 def _series(figure: FigureLines) -> Rows:
     """Return the points of a graph as rows."""
-    heads = [(figure.value(name).label or name) if figure.value(name) else name for name in "xy"]
+    heads = [_label(figure, name) or name for name in "xy"]
     listed = [entry for key in ("points", "points {n}", "line", "line {n}") for entry in figure.all(key)]
     pairs = [pair for entry in listed for pair in re.findall(r"\(([^,()]+),\s*([^()]+?)\s*\)", entry.text)]
     x, y = figure.value("x"), figure.value("y")
@@ -61,8 +66,7 @@ def _series(figure: FigureLines) -> Rows:
 
 
 def _bars(figure: FigureLines) -> Rows:
-    x, groups = figure.value("x"), figure.value("groups", ())
-    heads = [x.label if x else "", *(groups or [figure.value("y").label if figure.value("y") else ""])]
+    heads = [_label(figure, "x"), *(figure.value("groups", ()) or [_label(figure, "y")])]
     return heads, [[entry.places[0], *cells(entry.text)] for entry in figure.all("bar {name}")]
 
 
@@ -81,7 +85,7 @@ def _table(figure: FigureLines) -> Rows:
 
 
 def _classes(figure: FigureLines) -> Rows:
-    heads = [figure.value(name).label if figure.value(name) else "" for name in "xy"]
+    heads = [_label(figure, name) for name in "xy"]
     found = figure.all("class {n} to {n}")
     return heads, [[f"{plain(entry.places[0])} to {plain(entry.places[1])}", entry.text] for entry in found]
 

@@ -33,6 +33,14 @@ def longest(figure: FigureLines) -> float:
     return max((length for length in lengths if length), default=1.0)
 
 
+def radius_of(figure: FigureLines) -> float | None:
+    """Return the radius in metres, told as such or as the diameter; None where it is not known."""
+    radius, diameter = (figure.value(name, Quantity("", None)).size for name in ("radius", "diameter"))
+    if radius and diameter and abs(diameter - 2 * radius) > OFF * diameter:
+        raise FigureFault("the diameter is not twice the radius")
+    return radius or (diameter / 2 if diameter else None)
+
+
 def measures(figure: FigureLines, what: str) -> list[Measure]:
     """Return the lengths (as shares of the longest), angles or arcs to be written, with what is sought."""
     unit = longest(figure) if what == "length" else 1.0

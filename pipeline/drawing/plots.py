@@ -223,12 +223,9 @@ def number_line(figure: FigureLines, canvas: Canvas) -> None:
         canvas.text(shown(mark), at(mark)[0], 17)
     for entry in figure.all("point {R}"):
         canvas.dot(at(entry.value), 4)
-        value = (
-            ""
-            if figure.hides("points") or abs(entry.value / (step or 1) - round(entry.value / (step or 1))) < 1e-9
-            else f" {entry.text}"
-        )
-        canvas.label(f"{entry.places[0]}{value}", at(entry.value), 90, 6, "strong")
+        steps = entry.value / (step or 1)
+        told = "" if figure.hides("points") or abs(steps - round(steps)) < 1e-9 else f" {entry.text}"
+        canvas.label(f"{entry.places[0]}{told}", at(entry.value), 90, 6, "strong")
     for n, entry in enumerate(figure.all("inequality")):
         _inequality(canvas, entry, wide, -18.0 - 22 * n, at)
 
@@ -239,10 +236,8 @@ def _inequality(
     start, start_in, end, end_in = entry.value
     if start is not None and end is not None and start >= end:
         raise FigureFault(f"'{entry.text}' holds for no number")
-    left, right = (
-        (at(start, level) if start is not None else (0.0, level)),
-        (at(end, level) if end is not None else (wide, level)),
-    )
+    left = (0.0, level) if start is None else at(start, level)
+    right = (wide, level) if end is None else at(end, level)
     canvas.line((left[0] + 6, level), (right[0] - 6, level), style="bold")
     for value, place, closed, turn in ((start, left, start_in, 180), (end, right, end_in, 0)):
         if value is None:

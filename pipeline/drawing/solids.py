@@ -6,11 +6,10 @@ import math
 
 from pipeline.drawing.canvas import Canvas, Point, direction, middle, polar
 from pipeline.drawing.lines import FigureLines
-from pipeline.drawing.plane import free, measures
+from pipeline.drawing.plane import OFF, free, measures, radius_of
 from pipeline.drawing.values import FigureFault, Quantity, points
 
 _DEPTH = 32.0
-_OFF = 0.02
 _MEASURES = {
     "cuboid": {"length", "breadth", "height"},
     "cube": {"length"},
@@ -159,7 +158,7 @@ def _slant(figure: FigureLines, half: float) -> None:
     high, slant = _size(figure, "height"), _size(figure, "slant height")
     if high and slant and slant <= high:
         raise FigureFault("the slant height must be greater than the height")
-    if high and slant and half and abs(math.hypot(high, half) / slant - 1) > _OFF:
+    if high and slant and half and abs(math.hypot(high, half) / slant - 1) > OFF:
         raise FigureFault("height, slant height and base do not fit together")
 
 
@@ -183,10 +182,7 @@ def _prism(figure: FigureLines, canvas: Canvas) -> None:
 
 
 def _round(figure: FigureLines, canvas: Canvas, solid: str) -> None:
-    radius, diameter, high = (_size(figure, name) for name in ("radius", "diameter", "height"))
-    if radius and diameter and abs(diameter - 2 * radius) > _OFF * diameter:
-        raise FigureFault("the diameter is not twice the radius")
-    half = radius or (diameter / 2 if diameter else None)
+    half = radius_of(figure)
     _slant(figure, half or 0)
     across, up = 75.0, 20.0
     base = (0.0, 0.0)
@@ -195,7 +191,7 @@ def _round(figure: FigureLines, canvas: Canvas, solid: str) -> None:
         canvas.ellipse(base, across, up, 0, 180, "dash")
         canvas.circle(base, across) if solid == "sphere" else canvas.arc(base, across, 0, 180)
     else:
-        wide, tall = _shares(half * 2 if half else None, high)
+        wide, tall = _shares(half * 2 if half else None, _size(figure, "height"))
         across, rise = (
             75 * min(1.0, wide / tall + 0.15),
             max(110.0, 150 * min(1.0, tall / wide)) if solid == "cone" else 150 * min(1.0, tall / wide),

@@ -115,13 +115,8 @@ def wave(figure: FigureLines, canvas: Canvas) -> None:
     if not 0.5 <= cycles <= 8:
         raise FigureFault("a wave shows 0.5 to 8 cycles")
     long, one = figure.get("length"), figure.get("wavelength")
-    if (
-        long
-        and one
-        and long.value.value
-        and one.value.value
-        and abs(cycles * one.value.value / long.value.value - 1) > 0.02
-    ):
+    whole, each = (entry.value.value if entry else None for entry in (long, one))
+    if whole and each and abs(cycles * each / whole - 1) > 0.02:
         raise FigureFault("the length is not the number of waves times the wavelength")
     wide, high = 270.0, 42.0
     canvas.line((0, 0), (wide + 8, 0), style="dash", ink=False)

@@ -101,10 +101,8 @@ def lowest_terms(node: MathNode) -> str | None:
 
 def rational_denominator(node: MathNode) -> str | None:
     """Refuse a root below a line."""
-    below = (part.parts[1] for part in node.walk() if part.kind == "quotient")
-    return (
-        "a root stands below the line" if any(inner.kind == "root" for low in below for inner in low.walk()) else None
-    )
+    below = (inner for part in node.walk() if part.kind == "quotient" for inner in part.parts[1].walk())
+    return "a root stands below the line" if any(inner.kind == "root" for inner in below) else None
 
 
 def simplest(node: MathNode) -> str | None:
@@ -238,11 +236,8 @@ def positive_powers(node: MathNode) -> str | None:
 
 def _exact(node: MathNode) -> str | None:
     """Refuse a decimal where roots or π are to stay."""
-    return (
-        "a decimal, not an exact value"
-        if any("." in part.text for part in node.walk() if part.kind == "number")
-        else None
-    )
+    decimal = any("." in part.text for part in node.walk() if part.kind == "number")
+    return "a decimal, not an exact value" if decimal else None
 
 
 def _decimal(node: MathNode) -> str | None:

@@ -16,16 +16,7 @@ from pipeline.maths.grammar import Parser
 from pipeline.maths.pieces import Lexeme, pieces
 from pipeline.maths.trees import MathNode, NotReadError, Value, number
 
-__all__ = [
-    "MathNode",
-    "NotReadError",
-    "PrintedSide",
-    "PrintedStatement",
-    "formulas",
-    "read",
-    "statement",
-    "tree",
-]
+__all__ = ["MathNode", "NotReadError", "PrintedSide", "PrintedStatement", "formulas", "read", "statement", "tree"]
 
 #: Pieces that one text may have.
 MOST_TOKENS = 160

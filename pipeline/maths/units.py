@@ -36,7 +36,7 @@ _SYMBOLS: dict[str, tuple[str, str]] = {
     "rad": ("57.29577951308232", "degree"),
     "%": ("1", "percent"), "£": ("1", "pound"), "p": ("1e-2", "pound"), "mol": ("1", "mol"), "dB": ("1", "decibel"),
     "bit": ("1", "bit"), "byte": ("8", "bit"), "KB": ("8e3", "bit"), "MB": ("8e6", "bit"), "GB": ("8e9", "bit"),
-    "ly": ("9.4607e15", "m"),
+    "ly": ("9.4607e15", "m"), "mph": ("0.44704", "m s-1"),
 }  # fmt: skip
 #: Words for symbols, in the singular and the plural.
 _WORDS = {
@@ -51,7 +51,7 @@ _SAME = {
     **{word + ending: symbol for word, symbol in _WORDS.items() for ending in ("", "s")},
     "per cent": "%", "percent": "%", "pence": "p", "penny": "p", "hour": "h", "hr": "h", "hrs": "h", "mins": "min",
     "L": "l", "mL": "ml", "μm": "µm", "μs": "µs", "μA": "µA", "μC": "µC", "μF": "µF", "degrees Celsius": "°C",
-    "kelvins": "K", "mph": "mph", "t": "tonne",
+    "kelvins": "K", "t": "tonne",
 }  # fmt: skip
 #: What the base units of a quantity are, and the words that ask for it.
 QUANTITIES: dict[str, tuple[str, str]] = {
@@ -127,16 +127,10 @@ def unit(text: str) -> Unit | None:
         return None
     factor, powers = Fraction(1), dict[str, int]()
     for sign, shape, name, power in _PIECE.findall(plain):
-        symbol = _SAME.get(" ".join(name.split()), name)
-        if symbol == "mph":
-            factor, known = factor * Fraction("1609.344") / 3600, _bases("m s-1")
-        else:
-            scale, bases = _SYMBOLS[symbol]
-            known = _bases(bases)
+        scale, bases = _SYMBOLS[_SAME.get(" ".join(name.split()), name)]
         exponent = _exponent(power) * {"square ": 2, "cubic ": 3}.get(shape, 1) * (-1 if sign in ("/", "per ") else 1)
-        if symbol != "mph":
-            factor *= Fraction(scale) ** exponent
-        for base, count in known:
+        factor *= Fraction(scale) ** exponent
+        for base, count in _bases(bases):
             powers[base] = powers.get(base, 0) + count * exponent
     return Unit(plain, factor, tuple(sorted((base, count) for base, count in powers.items() if count)))
 

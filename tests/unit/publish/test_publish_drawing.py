@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.drawing import figure as drawing
 from pipeline.drawing.kinds import KINDS
+from pipeline.drawing.values import function
 from tests.figures import EXAMPLES, ROOT, documentation
 
 FIGURES: list[dict[str, Any]] = [
@@ -151,6 +152,20 @@ def test_an_example_has_no_fault_and_is_described_with_its_numbers(figure: dict[
 )
 def test_a_wrong_figure_is_a_fault_that_says_why(kind: str, lines: list[str], fault: str) -> None:
     assert fault in " ".join(drawing.faults({"kind": kind, "lines": lines}))
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "height"),
+    [
+        ("y = sin^2 x", 90, 1.0),
+        ("I = 12/R", 4, 3.0),
+        (r"y = \frac{1}{2}x", 3, 1.5),
+        ("h = 20t − 5t²", 2, 20.0),
+        ("y = √(x − 1)", 0, None),
+    ],
+)
+def test_a_function_is_read_as_it_is_printed(text: str, at: float, height: float | None) -> None:
+    assert function(text)(at) == pytest.approx(height)
 
 
 def test_values_of_a_circuit_that_do_not_fit_are_a_warning() -> None:
