@@ -31,7 +31,7 @@ BUDGETS = {
     "content": Budget(4_490, 9),
     "bank": Budget(900, 5),
     "maths": Budget(3_530, 6),
-    "drawing": Budget(3_300, 7),
+    "drawing": Budget(3_205, 7),
     "engine": Budget(8_605, 8),
     "formats": Budget(10_050, 8),
     "travel": Budget(2_120, 3),
