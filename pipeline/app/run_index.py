@@ -27,6 +27,8 @@ MOST = 50_000
 _NEWEST = 51
 #: All runs are looked at again after so many seconds, or so many times what it took.
 _SECONDS, _TIMES = 15.0, 20
+#: Seconds in which the page that asked is answered first.
+_LATER = 0.2
 
 
 class Facets(NamedTuple):
@@ -126,7 +128,7 @@ class RunIndex:
         else:
             row = None
         self._renew(fresh, row.run_id if row else "")
-        self.look_at_all()
+        self.look_at_all(_LATER)
         return list(fresh.values())[:_NEWEST]
 
     def _renew(self, fresh: Mapping[str, RunRow], last: str) -> None:
@@ -217,16 +219,21 @@ class RunIndex:
                 self._facets = [facets_of(row) for row in self._rows.values()]
             return self._facets
 
-    def look_at_all(self) -> None:
-        """Look at every run in a thread of its own, unless that was done a short while ago."""
+    def look_at_all(self, later: float = 0.0) -> None:
+        """Look at every run in a thread of its own, unless that was done a short while ago.
+
+        Args:
+            later: Seconds until it begins.
+        """
         with self._lock:
             if self._sweeping or self._clock.monotonic() < self._due:
                 return
             self._sweeping = True
             self._removed.clear()
-        threading.Thread(target=self._sweep, name="runs", daemon=True).start()
+        threading.Thread(target=self._sweep, args=(later,), name="runs", daemon=True).start()
 
-    def _sweep(self) -> None:
+    def _sweep(self, later: float) -> None:
+        self._clock.wait(threading.Event(), later)
         began, found = self._clock.monotonic(), self._rows
         try:
             found = self._read_all(found)

@@ -81,6 +81,12 @@ def environment() -> Environment:
     return found
 
 
+def compile_templates() -> None:
+    """Compile every template, which takes longer than any page."""
+    for name in environment().list_templates(extensions=["html"]):
+        environment().get_template(name)
+
+
 def _printed(value: Any) -> Any:
     """Return what a template prints: nothing for None, and no character that changes what stands around it."""
     return "" if value is None else visible(value) if type(value) is str else value

@@ -20,6 +20,7 @@ from pipeline.files import read_regular
 from pipeline.store.emergency import folders
 from pipeline.ui.desk import Desk
 from pipeline.ui.guard import LOOPBACK, Guard, Keys
+from pipeline.ui.layout import compile_templates
 from pipeline.ui.routes import application
 
 PORT = 8484
@@ -159,4 +160,6 @@ def serve(store: str | None, address: ServerAddress, *, open_browser: bool, say:
     say("Ctrl-C stops it, and no run.")
     if open_browser:
         webbrowser.open(url)
+    # While the browser comes up: the first page finds its templates compiled.
+    compile_templates()
     Server(desk, guarded(desk, address, keys)).run([listener])
