@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from decimal import ROUND_CEILING, Decimal
-from typing import NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 from pipeline.app.cost_report import Statement
 from pipeline.cost.report import UNKNOWN, ReportLine, at_least, report
@@ -14,6 +15,10 @@ from pipeline.cost.report import UNKNOWN, ReportLine, at_least, report
 MOST_DAYS, MOST_STEPS = 62, 16
 #: Lines across a chart, at most.
 _LINES = 5
+#: A limit this many times as high as the highest bar is named beside the chart: drawn, it would flatten the bars.
+_IN_SIGHT = 2
+#: Names below the columns of a chart, at most; places for columns, at least; a column's part of its place.
+_NAMES, _LEAST, _COLUMN = 8, 8, Decimal("0.7")
 _ZERO = Decimal(0)
 
 
@@ -91,3 +96,52 @@ def ticks(bars: Iterable[Bar]) -> list[tuple[Decimal, str]]:
     exponent = step.normalize().as_tuple().exponent
     places = max(0, -exponent) if isinstance(exponent, int) else 0
     return [(step * n, f"${step * n:,.{places}f}") for n in range(number + 1)]
+
+
+def columns(bars: list[Bar], limit: Decimal | None) -> dict[str, Any]:
+    """Return columns in a space of 1,000 × 100, from the top left, with the scale beside them.
+
+    Args:
+        limit: USD of a day; drawn where the columns stay readable.
+    """
+    most = max(bar.whole for bar in bars)
+    drawn = limit is not None and limit <= most * _IN_SIGHT
+    marks = ticks(chain(bars, [Bar("", limit or Decimal(0), Decimal(0), Decimal(0))] if drawn else []))
+    top, slot = marks[-1][0], Decimal(1000) / max(len(bars), _LEAST)
+    every = -(-len(bars) // _NAMES)
+    found = []
+    for number, bar in enumerate(bars):
+        parts, y = [], Decimal(100)
+        for name in ("used", "wasted", "more"):
+            if usd := getattr(bar, name):
+                y -= usd / top * 100
+                parts.append({"name": name, "usd": usd, "y": _figure(y), "height": _figure(usd / top * 100)})
+        x = slot * number + slot * (1 - _COLUMN) / 2
+        found.append({"key": bar.key, "x": _figure(x), "width": _figure(slot * _COLUMN), "parts": parts,
+                      "middle": _figure((slot * number + slot / 2) / 10),
+                      "name": "" if number % every else _short(bar.key)})  # fmt: skip
+    return {
+        "columns": found,
+        "marks": [{"usd": usd, "y": _figure(100 - usd / top * 100)} for usd, _ in marks],
+        "limit": {"usd": limit, "y": _figure(100 - limit / top * 100) if drawn else None} if limit else None,
+    }
+
+
+def shares(bar: Bar, most: Decimal) -> list[dict[str, Any]]:
+    """Return the parts of a bar that lies beside its line, in percent of the longest."""
+    found, x = [], Decimal(0)
+    for name in ("used", "wasted", "more"):
+        if usd := getattr(bar, name):
+            width = usd / most * 100
+            found.append({"name": name, "x": _figure(x), "width": _figure(width)})
+            x += width
+    return found
+
+
+def _short(key: str) -> str:
+    """Return a day without its year, anything else as it is."""
+    return key[5:] if len(key) == len("2026-11-29") else key
+
+
+def _figure(number: Decimal) -> float:
+    return round(float(number), 2)

@@ -6,14 +6,13 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from itertools import chain
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pipeline.app.cost_bars import Bar, bar_of, dated, ticks
+from pipeline.app.cost_bars import bar_of, columns, dated, shares
 from pipeline.app.cost_documents import CAUSE_WORDS, REASON_WORDS, reconciled_json, report_json, report_rows
 from pipeline.app.cost_report import Range, Statement, day_spend, read_all, reconciled
 from pipeline.app.spreadsheet import csv_text
@@ -30,12 +29,8 @@ GROUPS: Mapping[str, str] = {
     "call_kind": "Kind of call", "run": "Run",
 }  # fmt: skip
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-#: A limit this many times as high as the highest bar is named beside the chart: drawn, it would flatten the bars.
-_IN_SIGHT = 2
 #: What was read is kept for so many times as long as reading took, and no longer than these seconds.
 _TIMES, _MOST_SECONDS = 10, 60.0
-#: Names below the columns of a chart, at most; places for columns, at least; a column's part of its place.
-_NAMES, _LEAST, _COLUMN = 8, 8, Decimal("0.7")
 
 
 def _costs(desk: Desk, request: Request) -> Data:
@@ -61,7 +56,7 @@ def _costs(desk: Desk, request: Request) -> Data:
         "beside": {name: found.get(name, []) for name in ("imported", "removed", "unread", "lost")},
         "title": title,
         "chart": columns(bars, limit) if made.by == "day" and most else None,
-        "shares": [_shares(bar, most) for bar in bars] if made.by != "day" and most else [],
+        "shares": [shares(bar, most) for bar in bars] if made.by != "day" and most else [],
         "admin_key": bool(os.environ.get(KEY_VARIABLE, "").strip()),
     }  # fmt: skip
 
@@ -110,55 +105,6 @@ def _range(request: Request) -> Range:
     if all(days) and days[0] > days[1]:
         raise ConfigError(f"{days[0]} is after {days[1]}.", code="invalid_day", hint="Give the earlier day first.")
     return Range(*days)
-
-
-def columns(bars: list[Bar], limit: Decimal | None) -> Data:
-    """Return columns in a space of 1,000 × 100, from the top left, with the scale beside them.
-
-    Args:
-        limit: USD of a day; drawn where the columns stay readable.
-    """
-    most = max(bar.whole for bar in bars)
-    drawn = limit is not None and limit <= most * _IN_SIGHT
-    marks = ticks(chain(bars, [Bar("", limit or Decimal(0), Decimal(0), Decimal(0))] if drawn else []))
-    top, slot = marks[-1][0], Decimal(1000) / max(len(bars), _LEAST)
-    every = -(-len(bars) // _NAMES)
-    found = []
-    for number, bar in enumerate(bars):
-        parts, y = [], Decimal(100)
-        for name in ("used", "wasted", "more"):
-            if usd := getattr(bar, name):
-                y -= usd / top * 100
-                parts.append({"name": name, "usd": usd, "y": _figure(y), "height": _figure(usd / top * 100)})
-        x = slot * number + slot * (1 - _COLUMN) / 2
-        found.append({"key": bar.key, "x": _figure(x), "width": _figure(slot * _COLUMN), "parts": parts,
-                      "middle": _figure((slot * number + slot / 2) / 10),
-                      "name": "" if number % every else _short(bar.key)})  # fmt: skip
-    return {
-        "columns": found,
-        "marks": [{"usd": usd, "y": _figure(100 - usd / top * 100)} for usd, _ in marks],
-        "limit": {"usd": limit, "y": _figure(100 - limit / top * 100) if drawn else None} if limit else None,
-    }
-
-
-def _shares(bar: Bar, most: Decimal) -> list[dict[str, Any]]:
-    """Return the parts of a bar that lies beside its line, in percent of the longest."""
-    found, x = [], Decimal(0)
-    for name in ("used", "wasted", "more"):
-        if usd := getattr(bar, name):
-            width = usd / most * 100
-            found.append({"name": name, "x": _figure(x), "width": _figure(width)})
-            x += width
-    return found
-
-
-def _short(key: str) -> str:
-    """Return a day without its year, anything else as it is."""
-    return key[5:] if _DAY.fullmatch(key) else key
-
-
-def _figure(number: Decimal) -> float:
-    return round(float(number), 2)
 
 
 def _csv(desk: Desk, request: Request) -> Response:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.app.cost_bars import Bar
+from pipeline.app.cost_bars import Bar, columns
 from pipeline.app.cost_documents import report_json
 from pipeline.app.cost_report import read_all
 from pipeline.app.stores import open_account
 from pipeline.app.words import plain
 from pipeline.clock import SystemClock
 from pipeline.cost.report import report
-from pipeline.ui.costs import GROUPS, columns
+from pipeline.ui.costs import GROUPS
 from tests.desks import Served
 from tests.runs import BEGIN, Script
 from tests.sample_runs import LESSON, completed_run, corrupt_run, failed_run
