@@ -22,6 +22,7 @@ from pipeline.ui.costs import GROUPS
 from tests.desks import Served
 from tests.runs import BEGIN, Script
 from tests.sample_runs import LESSON, completed_run, corrupt_run, failed_run
+from tests.servers.admin import KEY, AdminServer
 
 
 @pytest.fixture(autouse=True)
@@ -116,3 +117,20 @@ def test_what_took_long_to_read_is_kept_for_a_while(desk: Served, root: Path, mo
     completed.begin("seed").call("seed", None, LESSON).complete("seed", {}).leave()
     assert desk.data("costs?by=step")["total"] == first["total"]
     assert desk.data("costs?since=2026-01-01")["total"]["cost_usd"] > first["total"]["cost_usd"]
+
+
+def test_reports_of_the_provider_stand_beside_what_is_recorded(desk: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    with AdminServer() as admin:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", admin.url)
+        monkeypatch.setenv("ANTHROPIC_ADMIN_KEY", KEY)
+        admin.bill("2026-01-09", "claude-sonnet-5-5", "0.17", input=3000, output=1500)
+        got = desk.data("costs/reconciled?since=2026-01-09&until=2026-01-12")
+        page = desk.get("costs/reconciled?since=2026-01-09&until=2026-01-12").text
+        assert "Compare" in desk.get("costs").text
+    (first, *_) = got["lines"]
+    assert (first["day"], first["model"], first["reported_usd"]) == ("2026-01-09", "claude-sonnet-5-5", 0.17)
+    assert got["total"]["reported_usd"] == pytest.approx(0.17)
+    assert [each["run_id"] for each in got["beside"]["unread"]] == ["20260107_161230"]
+    for text in ("$0.17", "2026-01-09", first["reasons"][0]["text"]):
+        assert text in page
+    assert KEY not in page
