@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from pipeline.app.run_money import Money, figures
 from pipeline.app.run_trail import Trail
 from pipeline.records.charge import dollars, in_full
 from pipeline.records.run import RunState
@@ -17,50 +17,6 @@ WIDTH, HEIGHT = 1000, 100
 _ZERO = Decimal(0)
 #: What the axis holds beyond the largest amount.
 _AIR = Decimal("1.15")
-
-
-@dataclass(frozen=True)
-class Money:
-    """What is known of a run's money now; USD."""
-
-    spent: Decimal
-    #: What may be billed beyond it; None: no upper bound is known.
-    possibly: Decimal | None
-    expected: Decimal | None
-    #: What it comes to at this rate, and the active seconds it then has taken; None: it does not run, or nothing tells.
-    at_rate: tuple[Decimal, float] | None
-    ceiling: Decimal | None
-    unpriced: int = 0
-
-    @property
-    def most(self) -> Decimal:
-        """Return the most that may have been spent, as far as that is known."""
-        return self.spent + (self.possibly or _ZERO)
-
-
-def money_of(state: RunState, expected: Decimal | None, at_rate: tuple[Decimal, float] | None) -> Money:
-    """Return what a state says of money."""
-    total, ceiling = state.total, state.execution.get("max_cost_usd")
-    spent = total.usd + total.low
-    possibly = None if total.unbounded else max(total.high - total.low, _ZERO)
-    return Money(spent, possibly, expected, at_rate, None if ceiling is None else Decimal(str(ceiling)), total.unpriced)
-
-
-def figures(money: Money) -> list[dict[str, Any]]:
-    """Return the legend: key of its line, word, amount, and what is to be said beside it."""
-    more = "no upper bound known" if money.possibly is None else f"to {dollars(money.most)}" if money.possibly else ""
-    rows = [
-        ("spent", "Spent", money.spent, f"and {money.unpriced:,} unpriced" if money.unpriced else ""),
-        ("possibly", "Possibly more", money.possibly, more),
-        ("expected", "Expected", money.expected, ""),
-        ("rate", "At this rate", money.at_rate[0] if money.at_rate else None, ""),
-        ("ceiling", "Ceiling", money.ceiling, ""),
-    ]
-    return [
-        {"key": key, "word": word, "usd": None if usd is None else float(usd), "note": note}
-        for key, word, usd, note in rows
-        if usd or note or key == "spent"
-    ]
 
 
 def chart(money: Money, trail: Trail, state: RunState, active: float) -> dict[str, Any] | None:

@@ -12,14 +12,15 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from pipeline.app.cost_report import read as read_costs
-from pipeline.app.gates import open_gates
 from pipeline.app.plan import expected_of
+from pipeline.app.run_advice import advice
 from pipeline.app.run_items import BATCH, REUSED, RUNNING, Items, items_of, page, visits
-from pipeline.app.run_list import RunRow, row_of, run_word, way_on
+from pipeline.app.run_list import row_of, run_word
 from pipeline.app.run_log import details, kind_of, line_of, records_after
+from pipeline.app.run_money import figures, money_of, seconds_left
 from pipeline.app.run_status import StepView, interruptions, steps_of
 from pipeline.app.run_trail import ItemCalls
-from pipeline.app.words import one_line, pairs, short_hash
+from pipeline.app.words import missing_records, one_line, pairs, short_hash
 from pipeline.clock import iso, parse_iso
 from pipeline.cost.report import NOWHERE, TOKEN_KIND, at_least, of_sums, report
 from pipeline.errors import PipelineError
@@ -27,13 +28,13 @@ from pipeline.records.documents import spend_rows
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.records.redaction import printable, without_secrets
 from pipeline.records.run import RunState, bare, item_name
-from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS, PENDING
+from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.settings import parse_usd
 from pipeline.travel.values import Reader
 from pipeline.ui import processes
 from pipeline.ui.desk import Desk
 from pipeline.ui.item_map import FEW, map_of
-from pipeline.ui.money_chart import Money, chart, figures, money_of
+from pipeline.ui.money_chart import chart
 from pipeline.ui.pages import Data, FormFields, PageRoute, RawRoute, StreamRoute, WriteRoute, place
 from pipeline.ui.shape import shape_of_run
 from pipeline.ui.stream import live
@@ -87,19 +88,6 @@ def _items(now: RunNow, query: Query) -> Items | None:
     return found
 
 
-def _to_go(items: Items) -> int:
-    return sum(word in (PENDING, RUNNING) for word in items.words)
-
-
-def _pace(now: RunNow, items: Items | None) -> float | None:
-    """Return the active seconds that what is left takes at this rate; None: nothing tells."""
-    ends = [parse_iso(at).timestamp() for path, at in now.trail.ends if items is not None and path == items.path]
-    to_go = _to_go(items) if items else 0
-    if not now.owned or not to_go or len(ends) < 3 or ends[-1] <= ends[0]:
-        return None
-    return (ends[-1] - ends[0]) / (len(ends) - 1) * to_go
-
-
 def status_part(desk: Desk, run: str, query: Query) -> Data:
     """Return the head: what it is, how it stands, how far it came."""
     now = desk.watched(run)
@@ -108,7 +96,7 @@ def status_part(desk: Desk, run: str, query: Query) -> Data:
     done = counts.get(COMPLETED, 0) + counts.get(REUSED, 0)
     total = len(items.words) if items else 0
     word, title = word_of(now), title_of(state)
-    left = _pace(now, items)
+    left = seconds_left(now.trail, items) if now.owned else None
     return {
         "word": word, "title": title, "done": done, "total": total, "step": bare(items.path) if items else "",
         "heading": f"{word[:1].upper()}{word[1:]}{f' {done:,}/{total:,}' if total else ''}: {title}",
@@ -116,84 +104,15 @@ def status_part(desk: Desk, run: str, query: Query) -> Data:
         "active_seconds": round(active_seconds(desk, now)), "resumes": state.resumes,
         "left_seconds": None if left is None else round(left), "parent": dict(state.parent or {}),
         "owned": now.owned, "calls_out": len(state.open_calls) if now.owned else 0,
-        "course": state.pipeline == "lessons", "holes": [dict(gap) for gap in state.gaps],
+        "course": state.pipeline == "lessons",
+        "holes": [missing_records(gap["first"], gap["last"], gap["reason"]) for gap in state.gaps],
     }  # fmt: skip
-
-
-# --- what is to be done -----------------------------------------------------------------------------
 
 
 def what_part(desk: Desk, run: str, query: Query) -> Data:
     """Return the message: what happened, what is saved, the one button that helps and its command; {} for nothing."""
     now = desk.watched(run)
-    row, state = row_of(now.head), now.state
-    if now.owned or (row.status == COMPLETED and not _left_out(state)):
-        return _asks(state) if state.questions else {}
-    found = {
-        "text": _happened(now, row), "saved": _saved(now), "cost": _open_cost(state), "button": "", "room": "",
-        "command": "", "questions": len(state.questions), "unknown": [],
-    }  # fmt: skip
-    if row.status == COMPLETED:
-        return found | {"button": "retry", "command": way_on(row, desk.store_url, " --retry-failed")}
-    if not row.resumable:
-        return found
-    unknown = [each.name for each in interruptions(desk.store(), state)]
-    command = way_on(row, desk.store_url, " --retry-unknown" if unknown else "")
-    found |= {"command": command, "unknown": unknown, "button": "resume"}
-    if unknown:
-        found |= {"button": "", "done": f"./pipeline.sh mark-done {run} {unknown[0]}{desk.store_words()}"}
-    elif state.questions:
-        found["button"] = "answer"
-    elif state.detail == "paused_budget":
-        room = command.partition(" --max-cost-usd ")[2].partition(" ")[0]
-        found |= {"button": "raise", "room": room}
-    return found
-
-
-def _asks(state: RunState) -> Data:
-    gates = open_gates(state)
-    return {
-        "text": f"{gates[0].gate} asks: {one_line(gates[0].text, 300)}", "saved": "", "cost": "", "button": "answer",
-        "command": "", "room": "", "questions": len(gates), "unknown": [],
-    }  # fmt: skip
-
-
-def _left_out(state: RunState) -> int:
-    """Return how many lessons a completed course is without because they failed."""
-    step = state.steps.get("lessons#1") if state.pipeline == "lessons" else None
-    return int(step.outputs.get("failed") or 0) if step is not None else 0
-
-
-def _happened(now: RunNow, row: RunRow) -> str:
-    state = now.state
-    if row.status == COMPLETED:
-        return f"{_left_out(state)} of the lessons failed and are left out."
-    if row.error and not row.status_detail and row.status not in (FAILED, IN_PROGRESS, PENDING):
-        return row.error
-    if now.gone:
-        return "The process that worked on it is gone: it ended without a word, killed or by a loss of power."
-    if state.questions:
-        return str(_asks(state)["text"])
-    said = one_line((state.error or {}).get("message", ""), 500)
-    hint = one_line((state.error or {}).get("hint", ""), 300)
-    return f"{said} {hint}".strip() or f"It is {word_of(now)}."
-
-
-def _saved(now: RunNow) -> str:
-    items = _items(now, {})
-    done = sum(word in (COMPLETED, REUSED) for word in items.words) if items else 0
-    made = f", {done:,} of {len(items.words):,} items of {bare(items.path)} among it" if items else ""
-    return f"Saved: everything up to record {now.state.seq:,}{made}. A resume repeats none of it."
-
-
-def _open_cost(state: RunState) -> str:
-    """Return what asking again may cost twice."""
-    calls = len(state.open_calls)
-    if not calls:
-        return ""
-    worst = sum((call.worst or Decimal(0) for call in state.open_calls.values()), Decimal(0))
-    they = "call has no recorded answer; it" if calls == 1 else "calls have no recorded answer; they"
-    return f"{calls:,} {they} may have cost up to ${worst:,.2f} and will be asked again."
+    return advice(desk.store(), desk.store_url, now.head, now.state, _items(now, {}))
 
 
 # --- parts ------------------------------------------------------------------------------------------
@@ -209,7 +128,7 @@ def _steps(desk: Desk, now: RunNow) -> list[StepView]:
 def chain_part(desk: Desk, run: str, query: Query) -> Data:
     """Return the pipeline, drawn."""
     now = desk.watched(run)
-    return shape_of_run(desk.store(), now, _steps(desk, now))
+    return shape_of_run(desk.store(), now.state, _steps(desk, now), owned=now.owned)
 
 
 def items_part(desk: Desk, run: str, query: Query) -> Data:
@@ -264,20 +183,6 @@ def _seconds(work: ItemCalls | None) -> float | None:
     return max((parse_iso(work.ended) - parse_iso(work.began)).total_seconds(), 0.0)
 
 
-def money_now(desk: Desk, now: RunNow) -> Money:
-    """Return what is known of a run's money, with what it was expected to cost and what it comes to at this rate."""
-    state, items = now.state, _items(now, {})
-    left = _pace(now, items)
-    at_rate = None
-    if items is not None and left is not None and state.total.usd:
-        step = bare(items.path)
-        spent = sum((spend.usd + spend.low for key, spend in state.spend.items() if key.step == step), Decimal(0))
-        made = sum(word in (COMPLETED, FAILED) for word in items.words)
-        more = spent / made * _to_go(items) if made else Decimal(0)
-        at_rate = (state.total.usd + state.total.low + more, active_seconds(desk, now) + left)
-    return money_of(state, _expected(desk, state.run_id, _scheme_blob(state)), at_rate)
-
-
 @lru_cache(maxsize=64)
 def _expected(desk: Desk, run: str, scheme: str) -> Decimal | None:
     """Return what a run was expected to cost; once it has a scheme of work, by that."""
@@ -291,8 +196,10 @@ def _expected(desk: Desk, run: str, scheme: str) -> Decimal | None:
 def money_part(desk: Desk, run: str, query: Query) -> Data:
     """Return the money: figures, and the chart whose legend they are."""
     now = desk.watched(run)
-    money, active = money_now(desk, now), active_seconds(desk, now)
-    return {"figures": figures(money), "chart": chart(money, now.trail, now.state, active)}
+    state, trail, active = now.state, now.trail, active_seconds(desk, now)
+    expected = _expected(desk, run, _scheme_blob(state))
+    money = money_of(state, trail, _items(now, {}), expected, active if now.owned else None)
+    return {"figures": figures(money), "chart": chart(money, trail, state, active)}
 
 
 def log_part(desk: Desk, run: str, query: Query) -> Data:
@@ -391,7 +298,7 @@ def log_file(desk: Desk, request: Request) -> Response:
 
     def lines() -> Iterator[str]:
         for record in records_after(desk.store(), run, 0):
-            yield printable(line_of(record)) + "\n"
+            yield without_secrets(printable(line_of(record))) + "\n"
 
     headers = {"content-disposition": f'attachment; filename="{run}.log"'}
     return StreamingResponse(lines(), media_type="text/plain; charset=utf-8", headers=headers)

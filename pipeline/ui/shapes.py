@@ -14,7 +14,7 @@ SHAPES: Mapping[str, tuple[str, str]] = {
     "running": ("s-run", "st-run"),
     **dict.fromkeys((PENDING, "to review"), ("s-pending", "st-idle")),
     "waits for a person": ("s-wait", "st-wait"),
-    **dict.fromkeys(("finding", "severe"), ("s-wait", "st-fail")),
+    **dict.fromkeys(("finding", "severe", "outcome unknown"), ("s-wait", "st-fail")),
     "waits for a batch": ("s-batch", "st-wait"),
     **dict.fromkeys((FAILED, "conflict", "cannot be read"), ("s-failed", "st-fail")),
     **dict.fromkeys((GONE, "connection lost"), ("s-gone", "st-fail")),

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pipeline.app.run_items import Items, page
+from pipeline.app.run_trail import Order
+from pipeline.clock import SystemClock, iso
 from pipeline.records.charge import Charge
-from pipeline.records.kinds import CallEnded, CallStarted, RunEnded, RunResumed, TaskFailed
-from pipeline.records.values import encode_value
+from pipeline.records.codec import encode_fact
+from pipeline.records.kinds import CallEnded, CallStarted, RunEnded, RunResumed, RunStarted, TaskFailed, TaskStarted
+from pipeline.records.lines import encode_line
+from pipeline.records.values import canonical, digest, encode_value
+from pipeline.store.memory import MemoryStore
+from pipeline.store.reader import load
+from pipeline.ui.item_map import map_of
+from pipeline.ui.shape import shape_of_run
 from tests.desks import Served
 from tests.runs import BEGIN, Script
-from tests.sample_runs import LESSON, SCHEME, completed_run, dead_run, failed_run, original_run
+from tests.sample_runs import LESSON, SCHEME, completed_run, corrupt_run, dead_run, failed_run, original_run
 
 DIME = Charge("exact", Decimal("0.10"), Decimal("0.10"), tokens={"input": 1000, "output": 5000})
 
@@ -124,3 +135,90 @@ def test_the_whole_log_is_a_file(root: Path, desk: Served) -> None:
     assert "run_ended" in lines[-1]
     shown = desk.data(f"runs/{run}")["log"]["rows"]
     assert [row["seq"] for row in shown] == list(range(len(lines), 0, -1))
+
+
+GRAPH = """digraph loop {
+  start [shape=Mdiamond]; exit [shape=Msquare]; write [label="Write <b>", prompt="p"]; check [prompt="c"]
+  start -> write -> check -> exit; check -> write [label="again"]; check -> exit [label="done"]
+}"""
+
+
+def drawn(text: str) -> dict[str, Any]:
+    """How a run that is pinned to this graph, and has not begun, is drawn."""
+    store = MemoryStore(SystemClock())
+    fact = RunStarted("dot", {}, {}, {}, pins={"dot": digest(canonical(text))})
+    run, journal = store.create(encode_line(1, iso(BEGIN), 1, encode_fact(fact)), [canonical(text)], at=BEGIN)
+    journal.close()
+    return shape_of_run(store, load(store, run), [], owned=False)
+
+
+def test_a_graph_is_drawn_in_layers_from_left_to_right() -> None:
+    found = drawn(GRAPH)
+    assert found["kind"] == "graph"
+    at = {node["id"]: (node["x"], node["y"]) for node in found["nodes"]}
+    assert [at[name][0] for name in ("start", "write", "check", "exit")] == [16, 160, 304, 448]
+    assert [edge["back"] for edge in found["edges"]].count(True) == 1
+    # Two edges of one way are one line.
+    assert len(found["edges"]) == 4
+    assert [edge["label"] for edge in found["edges"]].count("done") == 1
+
+
+def test_a_graph_of_many_nodes_is_a_list_and_a_short_row_is_a_chain() -> None:
+    row = "->".join(f"n{number}" for number in range(90))
+    assert (
+        drawn(f"digraph g {{ start [shape=Mdiamond]; exit [shape=Msquare]; start -> {row} -> exit }}")["kind"] == "list"
+    )
+    assert drawn("digraph g { a [shape=Mdiamond]; b; c [shape=Msquare]; a -> b -> c }")["kind"] == "chain"
+
+
+def test_a_corrupt_run_says_what_is_known(root: Path, desk: Served) -> None:
+    run = corrupt_run(root)
+    got = desk.get(f"runs/{run}")
+    assert got.status == 400
+    assert "its checkpoint.json is not a JSON object" in got.text
+    damaged = failed_run(root)
+    journal = root / damaged / "journal.jsonl"
+    journal.write_bytes(journal.read_bytes().replace(b"run_started", b"run_#tarted", 1))
+    data = desk.data(f"runs/{damaged}")
+    assert data["status"]["word"] == "cannot be read"
+    assert data["what"]["button"] == ""
+    assert {row["key"]: row["usd"] for row in data["money"]["figures"]}["spent"] == 0.15
+
+
+def test_a_step_that_acts_outside_asks_what_became_of_it(root: Path, desk: Served) -> None:
+    script = Script(root)
+    for step in ("seed", "sow", "lessons"):
+        script.begin(step).complete(step, {})
+    script.begin("publish").add(TaskStarted("publish#1", "publish/1"))
+    run = script.leave()
+    what = desk.data(f"runs/{run}")["what"]
+    assert (what["button"], what["unknown"]) == ("", ["publish/publish/1"])
+    assert what["done"].startswith(f"./pipeline.sh mark-done {run} publish/publish/1")
+    assert "--retry-unknown" in what["command"]
+
+
+def test_settings_and_log_hold_no_secret(root: Path, desk: Served) -> None:
+    script = Script(root, subject="mathematics", level="national_5", note="api_key=sk-ant-api03-abcdefgh1234567")
+    run = script.end("failed", message="refused: x-api-key: sk-ant-api03-abcdefgh1234567")
+    for path in (f"runs/{run}", f"api/v1/runs/{run}", f"runs/{run}/log"):
+        assert "abcdefgh1234567" not in desk.get(path).text
+
+
+def test_a_hundred_thousand_items_are_told_from_the_fold(root: Path, desk: Served) -> None:
+    words = ["completed"] * 100_000
+    words[41_850:41_853] = ["failed"] * 3
+    names = [f"parts/{number}" for number in range(1, 100_001)]
+    items = Items("lessons#1", names, words)
+    found = map_of(items)
+    assert (found["each"], found["cells"], found["rows"]) == (50, 2000, 20)
+    assert {path["word"] for path in found["paths"]} == {"failed", "completed"}
+    assert len(json.dumps(found)) < 3_000
+    assert page(items, "failed", 1) == ([41_850, 41_851, 41_852], 0)
+    places, following = page(items, "", 41_851)
+    assert (places[0], len(places), following) == (41_850, 100, 41_951)
+    order = Order()
+    shuffled = sorted(names, key=lambda name: name[::-1])
+    assert order.names(shuffled[:500]) == sorted(shuffled[:500], key=lambda name: int(name[6:]))
+    assert order.names(shuffled) == names
+    worst = map_of(Items("lessons#1", names[:2000], ["completed", "failed"] * 1000))
+    assert sum(len(path["d"]) for path in worst["paths"]) < 22_000

@@ -1,0 +1,91 @@
+"""What is to be done about a run: what happened, what is saved, and the one step that helps, with its command."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from pipeline.app.gates import open_gates
+from pipeline.app.run_items import CUT_OFF, REUSED, Items, open_word
+from pipeline.app.run_list import row_of, way_on
+from pipeline.app.run_status import interruptions
+from pipeline.app.words import count, money, one_line
+from pipeline.records.redaction import without_secrets
+from pipeline.records.run import RunState, bare
+from pipeline.records.statuses import COMPLETED
+from pipeline.store.address import store_words
+from pipeline.store.base import Head, Store
+
+#: What helps: resume, resume with what failed, resume under a higher ceiling, answer a question.
+RESUME, RETRY, RAISE, ANSWER = "resume", "retry", "raise", "answer"
+
+
+def advice(place: Store, url: str | None, head: Head, state: RunState, items: Items | None) -> dict[str, Any]:
+    """Return the message about a run; {} where nothing is to be done.
+
+    Args:
+        url: The store as it was named; for commands.
+        items: Of the visit that was worked on last.
+    """
+    row = row_of(head)
+    if head.owned or (row.status == COMPLETED and not _left_out(state)):
+        return _message(_question(state), state, button=ANSWER) if state.questions else {}
+    if row.status == COMPLETED:
+        text = f"{count(_left_out(state), 'lesson')} failed and will be missing."
+        return _message(text, state, button=RETRY, command=way_on(row, url, " --retry-failed"))
+    found = _message(_happened(head, state), state, saved=_saved(state, items), cost=_open_cost(state))
+    if not row.resumable:
+        return found
+    unknown = [each.name for each in interruptions(place, state)]
+    found |= {"command": way_on(row, url, " --retry-unknown" if unknown else ""), "unknown": unknown}
+    if unknown:
+        return found | {"done": f"./pipeline.sh mark-done {state.run_id} {unknown[0]}{store_words(url) if url else ''}"}
+    if state.questions:
+        return found | {"button": ANSWER}
+    if state.detail == "paused_budget":
+        room = str(found["command"]).partition(" --max-cost-usd ")[2].partition(" ")[0]
+        return found | {"button": RAISE, "room": room}
+    return found | {"button": RESUME}
+
+
+def _message(text: str, state: RunState, **more: str) -> dict[str, Any]:
+    empty = dict.fromkeys(("saved", "cost", "button", "command", "room", "done"), "")
+    return {"text": without_secrets(text), **empty, "questions": len(state.questions), "unknown": [], **more}
+
+
+def _question(state: RunState) -> str:
+    gate = open_gates(state)[0]
+    return f"{gate.gate} asks: {one_line(gate.text, 300)}"
+
+
+def _left_out(state: RunState) -> int:
+    """Return how many lessons a completed course is without because they failed."""
+    step = state.steps.get("lessons#1") if state.pipeline == "lessons" else None
+    return int(step.outputs.get("failed") or 0) if step is not None else 0
+
+
+def _happened(head: Head, state: RunState) -> str:
+    if head.corrupt:
+        return head.corrupt
+    if open_word(state, owned=False) == CUT_OFF:
+        return "The process that worked on it is gone: it ended without a word, killed or by a loss of power."
+    if state.questions:
+        return _question(state)
+    said, hint = (one_line((state.error or {}).get(name, ""), 500) for name in ("message", "hint"))
+    return f"{said} {hint}".strip() or f"It is {(state.detail or state.status).replace('_', ' ')}."
+
+
+def _saved(state: RunState, items: Items | None) -> str:
+    done = sum(word in (COMPLETED, REUSED) for word in items.words) if items else 0
+    made = f", {done:,} of {len(items.words):,} items of {bare(items.path)} among it" if items else ""
+    return f"Saved: everything up to record {state.seq:,}{made}. A resume repeats none of it."
+
+
+def _open_cost(state: RunState) -> str:
+    """Return what asking again may cost twice."""
+    calls = len(state.open_calls)
+    if not calls:
+        return ""
+    worst = sum((call.worst or Decimal(0) for call in state.open_calls.values()), Decimal(0))
+    they = "call has no recorded answer; it" if calls == 1 else "calls have no recorded answer; they"
+    return f"{calls:,} {they} may have cost up to {money(worst)} and will be asked again."
