@@ -182,3 +182,8 @@ def test_addresses_name_every_text_and_lead_back_to_it() -> None:
         ("q1",),
         *[None] * 3,
     ] or True
+
+
+def test_a_lesson_is_read_once_for_its_checks_and_its_summary() -> None:
+    data = {"cards": [{"kind": "explainer", "title": "Powers"}]}
+    assert read_lesson(data) is read_lesson({"cards": [dict(data["cards"][0])]})
