@@ -28,7 +28,7 @@ LONG = frozenset(
         "tests/unit/lessons/test_shipped_topics.py",
         "tests/unit/publish/test_publish_every_page.py",
         "tests/unit/store/test_store_damage.py",
-        "tests/unit/ui/test_processes.py",
+        "tests/unit/app/test_processes.py",
     }
 )
 #: Start, a course, its resume, list, status, cost, a graph, a disk that refuses, twelve kills, the desk's first page.

@@ -9,6 +9,7 @@ from contextlib import suppress
 from starlette.requests import Request
 
 from pipeline.app.fork_plan import plan_fork
+from pipeline.app.processes import resume
 from pipeline.app.run_list import run_word
 from pipeline.app.run_points import differences, seq_at, state_json, stops
 from pipeline.app.travel import changeable, fork
@@ -20,7 +21,6 @@ from pipeline.store.reader import records
 from pipeline.travel.points import points_in, state_in
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute, StreamRoute, WriteRoute, place
-from pipeline.ui.processes import resume
 
 #: Checkpoints that are listed before and after the one that is looked at.
 _BESIDE = 50

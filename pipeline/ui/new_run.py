@@ -11,13 +11,13 @@ from pipeline.app.cost_estimate import total_usd
 from pipeline.app.course_fields import FIELDS, arguments, defaults, read_fields
 from pipeline.app.courses import MOST, CourseLine, check
 from pipeline.app.plan import CoursePlan, plan
+from pipeline.app.processes import start
 from pipeline.content.names import shown
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.settings import DEFAULT_CEILING_USD, DEFAULT_MODEL, EFFORTS, OFFLINE, UNTIL
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute, StreamRoute, WriteRoute, place
-from pipeline.ui.processes import start
 
 #: What the table of courses is called, in messages and beside the output of its process.
 _TABLE = "courses.csv"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from starlette.requests import Request
 
 from pipeline.app.gates import answer, gates
+from pipeline.app.processes import resume
 from pipeline.errors import ConfigError, DecidedMeanwhile, PipelineError
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute, StreamRoute, WriteRoute, place
-from pipeline.ui.processes import resume
 
 
 def _questions(desk: Desk, request: Request) -> Data:

@@ -11,6 +11,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from pipeline.app import processes
 from pipeline.app.cost_report import read as read_costs
 from pipeline.app.plan import expected_of
 from pipeline.app.run_advice import advice
@@ -31,7 +32,6 @@ from pipeline.records.run import RunState, bare, item_name
 from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.settings import parse_usd
 from pipeline.travel.values import Reader
-from pipeline.ui import processes
 from pipeline.ui.desk import Desk
 from pipeline.ui.item_map import FEW, map_of
 from pipeline.ui.money_chart import chart

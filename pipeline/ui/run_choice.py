@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
+from pipeline.app import processes
 from pipeline.app.batches import batches
 from pipeline.app.batches import cancel as cancel_batches
 from pipeline.app.removals import removal_lines, removals
@@ -14,7 +15,6 @@ from pipeline.app.run_list import RunRow, resume_arguments, row_of
 from pipeline.app.stores import open_account
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.store.retention import Removal, remove
-from pipeline.ui import processes
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data
 

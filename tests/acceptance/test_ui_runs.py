@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from pipeline.app.processes import start
 from pipeline.app.run_index import RunFilter
 from pipeline.app.stores import open_store
-from pipeline.ui.processes import start
 from tests.browsers import Window
 from tests.runs import BEGIN
 from tests.sample_runs import completed_run, corrupt_run, dead_run, failed_run, original_run

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from pipeline.app.gates import gates
+from pipeline.app.processes import start
 from pipeline.app.stores import open_store
 from pipeline.store.reader import load
-from pipeline.ui.processes import start
 from tests.acceptance.dots import GATE
 from tests.browsers import Window
 from tests.sample_runs import completed_run, failed_run

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.app.processes import start
 from pipeline.app.stores import open_store
 from pipeline.store.reader import load
-from pipeline.ui.processes import start
 from tests.acceptance.dots import TOOLS
 from tests.desks import Served
 from tests.graph_runs import Noted, loop

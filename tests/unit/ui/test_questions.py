@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.app.gates import gates
+from pipeline.app.processes import start
 from pipeline.app.stores import open_store
 from pipeline.store.base import Store
 from pipeline.store.reader import load
-from pipeline.ui.processes import start
 from tests.acceptance.dots import GATE
 from tests.desks import Served
 

@@ -242,7 +242,7 @@ def test_acts_that_are_not_possible_say_why(root: Path, seen: Served) -> None:
 
 def test_stop_asks_for_batches_apart(root: Path, seen: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr("pipeline.ui.processes.stop", lambda store, run: told.append(run))
+    monkeypatch.setattr("pipeline.app.processes.stop", lambda store, run: told.append(run))
     run, journal = open_store(f"files:{root}").create(started(), [], at=AT)
     assert seen.data(f"?ask=stop&run={run}")["choice"]["batches"] == 0
     assert seen.post("runs/stop", [("run", run)]).status == 303

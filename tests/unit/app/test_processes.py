@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from pipeline.app import processes
+from pipeline.app.processes import Started, resume, start, stop
 from pipeline.app.run_list import row_of
 from pipeline.app.stores import head_of, open_store
 from pipeline.errors import ConfigError, PipelineError, RunNotFound
 from pipeline.store.base import Store
 from pipeline.store.owner import process
-from pipeline.ui import processes
-from pipeline.ui.processes import Started, resume, start, stop
 from tests.documents import ROOT
 from tests.waiting_pipeline import SLOW
 
@@ -57,7 +57,7 @@ def release(tmp_path: Path) -> None:
 
 
 def test_process_names_its_run_and_outlives_who_started_it(tmp_path: Path, url: str, slow: list[str]) -> None:
-    text = f"from pipeline.ui.processes import start\nprint(start({slow!r}, {url!r}).run, flush=True)"
+    text = f"from pipeline.app.processes import start\nprint(start({slow!r}, {url!r}).run, flush=True)"
     server = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, cwd=ROOT)
     run, place = server.stdout.strip(), open_store(url)
     assert status(place, run) == "in_progress"
@@ -121,6 +121,7 @@ def test_stop_is_ctrl_c_once_and_resume_goes_on_in_a_process_of_its_own(
     release(tmp_path)
     until(lambda: status(place, run) == "interrupted")
     assert not row_of(head_of(place, run)).gone
+    until(lambda: not place.holder(run))
     with pytest.raises(PipelineError) as found:
         stop(place, run)
     assert found.value.code == "run_not_running"

@@ -1,4 +1,4 @@
-"""Runs as processes of their own: started, resumed and stopped from a page, and alive after the page's server ended.
+"""Runs as processes of their own: started, resumed and stopped for whoever asks, and alive after that one ended.
 
 A process is the command line itself (`python -m pipeline …`) in a session of the kernel's own: neither the end of the
 server nor Ctrl-C on its terminal reaches it. What it prints is kept in a folder beside the store.
