@@ -10,12 +10,12 @@ from starlette.requests import Request
 
 from pipeline import environment
 from pipeline.app.run_index import RunIndex
+from pipeline.app.run_watch import RunNow, Watches
 from pipeline.app.stores import head_of, open_store
 from pipeline.clock import Clock, SystemClock
 from pipeline.records.run import RunState
 from pipeline.store.address import store_words
 from pipeline.store.base import Head, Store
-from pipeline.ui.watch import RunNow, Watches
 
 #: The cookie that keeps the name of who decides here.
 NAME_COOKIE = "desk-name"

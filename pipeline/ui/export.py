@@ -28,6 +28,8 @@ from pipeline.ui.routes import error_data, find
 
 #: Pages of one copy at most: of a run of 100,000 items the first ones.
 MOST_PAGES = 5_000
+#: Pages on which there is nothing but to decide.
+_LIVE_ONLY = frozenset({"review", "conflict"})
 _STATIC = ("desk.css", "favicon.svg")
 _MOST_NAME = 120
 
@@ -50,7 +52,9 @@ class _Copy:
         """Return the URL of a page's file from another page, and see to it that it is written."""
         if path == "":
             return f"{up_from(here)}index.html"
-        if not any(path == f"runs/{run}" or path.startswith(f"runs/{run}/") for run in self.runs) or not find(path):
+        found = find(path)
+        own = any(path == f"runs/{run}" or path.startswith(f"runs/{run}/") for run in self.runs)
+        if not own or found is None or found[0].name in _LIVE_ONLY:
             return "#"
         asked = urlencode({name: str(value) for name, value in query.items() if value not in (None, "")})
         if (path, asked) not in self.files:

@@ -21,6 +21,7 @@ from pipeline.app.run_log import details, kind_of, line_of, records_after
 from pipeline.app.run_money import figures, money_of, seconds_left
 from pipeline.app.run_status import StepView, interruptions, steps_of
 from pipeline.app.run_trail import ItemCalls
+from pipeline.app.run_watch import RunNow
 from pipeline.app.words import missing_records, one_line, pairs, short_hash
 from pipeline.clock import iso, parse_iso
 from pipeline.cost.report import NOWHERE, TOKEN_KIND, at_least, of_sums, report
@@ -38,7 +39,6 @@ from pipeline.ui.money_chart import chart
 from pipeline.ui.pages import Data, FormFields, PageRoute, RawRoute, StreamRoute, WriteRoute, place
 from pipeline.ui.shape import shape_of_run
 from pipeline.ui.stream import live
-from pipeline.ui.watch import RunNow
 
 Query = Mapping[str, str]
 #: What costs are shown by, and lines of them at most: the dearest.

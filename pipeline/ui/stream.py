@@ -66,7 +66,7 @@ def part_events(desk: Desk, request: Request, stream: StreamRoute) -> StreamingR
 def record_events(desk: Desk, request: Request) -> StreamingResponse:
     """Return the stream of a run's records: `id` is the record's seq, `data` the record as JSON."""
     run = request.path_params["run"]
-    desk.head(run)
+    desk.watched(run)
 
     def look(after: int) -> _Look:
         now, seq, found = desk.watched(run), after, []
