@@ -186,7 +186,9 @@ def _off_by(one: AskedPart, factors: Mapping[Fraction, Fraction], unit: float) -
         factor = factors.get(value_of(match), Fraction(1)) if not match[2] else Fraction(1)
         return match[0] if factor == 1 else f"({match[0]}*{factor.numerator}/{factor.denominator})"
 
-    text = re.sub(rf"{_NUMBER.pattern}(?!\s*(?:/|\*)\s*\(?(?:10+|60|3600)\b)", in_base, one.expression)
+    # A power of ten behind a number converts it, unless it is one of the data itself.
+    steps = "|".join(str(n) for n in (10, 60, 100, 1000, 3600, 10_000) if n not in factors) or "x"
+    text = re.sub(rf"{_NUMBER.pattern}(?!\s*(?:/|\*)\s*\(?(?:{steps})\b)", in_base, one.expression)
     try:
         value, shown = float(calculated(text, one.names)), float(calculated(one.expression, one.names)) * unit
     except (EvaluationError, TypeError, OverflowError):

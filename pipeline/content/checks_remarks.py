@@ -40,6 +40,9 @@ _OF_MISTAKES = re.compile(
     r"|^[A-Z]\w+ing\b",
     re.IGNORECASE,
 )
+#: A bare value; questions whose answers are read off or estimated, so that others near it are accepted.
+_VALUE = re.compile(r"(?:\\\()?[-−£]{0,2}\d[^%a-z]*(?:[A-Za-zµΩ°][\w⁻²³/ ]{0,12})?(?:\\\))?$")
+_READ = re.compile(r"\b(?:estimate|about|approximately|graph|scale|measure|read|line of best fit)\b", re.IGNORECASE)
 _LABEL = re.compile(r"^\([a-f]\)\s*")
 #: Numbers that need no source: of turns, percentages, units and gravity.
 _OF_ALL = frozenset(Fraction(n) for n in ("0", "1", "100", "9.8"))
@@ -246,5 +249,5 @@ def accepted(where: str, item: Item) -> Iterator[Fault]:
         same = same_answer(key, value, ask)
         if kind == "reject" and (same or value.casefold() == key.rstrip(".").casefold()):
             yield Fault(f"{where}.more.{place}", f"{said} is right", "an answer that is not")
-        elif kind == "accept" and same is False:
+        elif kind == "accept" and same is False and _VALUE.match(key) and _VALUE.match(value) and not _READ.search(ask):
             yield Fault(f"{where}.more.{place}", f"{said} is not {key}", "an answer that is right")

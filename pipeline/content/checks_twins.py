@@ -75,7 +75,15 @@ def _exchanged(text: str, plain: str) -> Iterator[tuple[str, str]]:
     for shape, ones in full.items():
         others = short.get(shape, Counter())
         if ones.total() == others.total() and len(lost := list((ones - others).elements())) == 1:
-            yield lost[0], next((others - ones).elements())
+            gained = next((others - ones).elements())
+            # "is 30°" and "to 180°" say different things.
+            if " " not in shape or _before(lost[0], text) & _before(gained, plain):
+                yield lost[0], gained
+
+
+def _before(quantity: str, text: str) -> set[str]:
+    """Return the words before a quantity, wherever it stands in a text."""
+    return set(re.findall(rf"(\S+)\s{re.escape(quantity)}", text))
 
 
 def _shapes(text: str) -> dict[str, Counter[str]]:

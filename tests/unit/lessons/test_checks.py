@@ -134,3 +134,21 @@ def test_odd_numbers_end_no_check(where: str, text: str) -> None:
     lesson = fresh()
     put(lesson, where, text)
     assert isinstance(check_lesson(lesson, entry=ENTRY, course=course()), list)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "told"),
+    [
+        ("£36", "reject: £36", True),
+        ("28 m/s", "accept: 18 m/s", True),
+        ("28 m/s", "accept: 28.0 m/s", False),
+        ("y = 3cos 4x° − 1", "accept: a = 3, b = 4 and c = −1", False),
+    ],
+)
+def test_accepted_and_rejected_answers(answer: str, text: str, told: bool) -> None:
+    """Letters of other things than the answer's are not compared."""
+    lesson = fresh()
+    put(lesson, "c8.q1.answer", answer)
+    put(lesson, "c8.q1.more", [text])
+    found = check_lesson(lesson, entry=ENTRY, course=course())
+    assert any(each.check == 9 and each.where == "c8.q1.more.1" for each in found) is told
