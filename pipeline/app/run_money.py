@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.app.run_items import RUNNING, Items
 from pipeline.app.run_trail import Trail
+from pipeline.app.words import count, with_unpriced
 from pipeline.clock import parse_iso
 from pipeline.records.charge import dollars
 from pipeline.records.run import RunState, bare
@@ -29,6 +30,8 @@ class Money:
     #: What it comes to at this rate, and the active seconds it then has taken; None: it does not run, or nothing tells.
     at_rate: tuple[Decimal, float] | None
     ceiling: Decimal | None
+    #: Calls so far, and those of unknown price among them.
+    calls: int = 0
     unpriced: int = 0
 
     @property
@@ -64,7 +67,8 @@ def money_of(
         paid = sum((spend.usd + spend.low for key, spend in state.spend.items() if key.step == step), _ZERO)
         made = sum(word in (COMPLETED, FAILED) for word in items.words)
         at_rate = (spent + (paid / made * _left(items) if made else _ZERO), active + left)
-    return Money(spent, possibly, expected, at_rate, None if ceiling is None else Decimal(str(ceiling)), total.unpriced)
+    ceiling = None if ceiling is None else Decimal(str(ceiling))
+    return Money(spent, possibly, expected, at_rate, ceiling, total.calls, total.unpriced)
 
 
 def _left(items: Items | None) -> int:
@@ -75,9 +79,9 @@ def figures(money: Money) -> list[dict[str, Any]]:
     """Return the legend: key of its line, word, amount, and what is to be said beside it."""
     more = "no upper bound known" if money.possibly is None else f"to {dollars(money.most)}" if money.possibly else ""
     rows = [
-        ("spent", "Spent", money.spent, f"and {money.unpriced:,} unpriced" if money.unpriced else ""),
+        ("spent", "Spent", money.spent, with_unpriced(count(money.calls, "call"), money.unpriced)),
         ("possibly", "Possibly more", money.possibly, more),
-        ("expected", "Expected", money.expected, ""),
+        ("expected", "Expected", money.expected, "the whole course" if money.expected else ""),
         ("rate", "At this rate", money.at_rate[0] if money.at_rate else None, ""),
         ("ceiling", "Ceiling", money.ceiling, ""),
     ]

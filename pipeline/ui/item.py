@@ -34,21 +34,21 @@ def item_part(desk: Desk, run: str, query: Mapping[str, str]) -> Data:
     """
     now = desk.watched(run)
     path, key = _place(desk, run, query["item"])
-    state, task = now.state, now.state.tasks.get(path, {}).get(key or "")
+    state, task = now.state, now.state.tasks.get(path, {}).get(key)
     calls = rows_of(desk, run, path, key)
     attempts = sorted({call["attempt"] for call in calls} | ({task.attempt} if task else set()))
-    order = (key or "").removeprefix("lessons/")
+    order = key.removeprefix("lessons/")
     is_lesson = state.pipeline == "lessons" and path == LESSONS and order.isdigit()
     value, fault = None, ""
     if task is not None and task.status == COMPLETED:
         try:
-            value = Reader(desk.store(), run).task(path, key or "", task)
+            value = Reader(desk.store(), run).task(path, key, task)
         except (CheckpointCorrupt, ValueError) as error:
             fault = f"What was made cannot be read: {error}"
-    remark = state.remarks.get((path, key or ""))
+    remark = state.remarks.get((path, key))
     text = "" if value is None else json.dumps(value, indent=2, ensure_ascii=False)
     word = task.status if task is not None else open_word(state, owned=now.owned)
-    if key is not None and task is not None and task.status == FAILED:
+    if task is not None and task.status == FAILED:
         found = items_of(state, now.trail, path, owned=now.owned)
         word = dict(zip(found.names, found.words, strict=True)).get(key, word)
     return {
@@ -63,13 +63,17 @@ def item_part(desk: Desk, run: str, query: Mapping[str, str]) -> Data:
     }  # fmt: skip
 
 
-def _place(desk: Desk, run: str, item: str) -> tuple[str, str | None]:
+def _place(desk: Desk, run: str, item: str) -> tuple[str, str]:
     """Return the path and key of an item that has begun, by the name that people use."""
     now = desk.watched(run)
-    begun = {item_name(path, key): (path, key) for path, key in now.trail.items} if item.count("/") else {}
-    if item in begun:
-        return begun[item]
-    step, key = find_step(now.state, item)
+    try:
+        step, key = find_step(now.state, item)
+    except RunNotFound:
+        # Begun, and not ended yet.
+        for path, task in now.trail.items:
+            if task is not None and item_name(path, task) == item:
+                return path, task
+        raise
     if key is None:
         raise RunNotFound(f"{item} of run {run} is a step, no item.", code="item_not_found")
     return step.path, key

@@ -35,13 +35,13 @@ def chart(money: Money, trail: Trail, state: RunState, active: float) -> dict[st
         lines["expected"] = place.level(money.expected)
     if money.at_rate:
         lines["rate"] = f"M{place.x(active)} {place.y(money.spent)}L{place.x(seconds)} {place.y(money.at_rate[0])}"
-    if money.ceiling and not above:
+    labels = [(money.expected, f"expected {dollars(money.expected)}")] if money.expected else []
+    if money.ceiling:
         lines["ceiling"] = place.level(money.ceiling)
-    if above:
-        lines["ceiling"] = f"M0 0H{WIDTH}"
+        labels.append((money.ceiling, f"ceiling {in_full(money.ceiling)}{', above this scale' if above else ''}"))
     return {
         "lines": {name: d for name, d in lines.items() if d},
-        "above": f"ceiling {in_full(money.ceiling)}, above this scale" if money.ceiling and above else "",
+        "labels": [{"at": place.y(usd), "text": text} for usd, text in labels],
         "amounts": [{"at": place.y(usd), "text": text} for usd, text in _amounts(top)],
         "minutes": [{"at": place.x(at), "text": text} for at, text in _minutes(seconds)],
         "pauses": [{"at": place.x(at), "text": f"resumed {when[11:16]}"} for at, when in trail.pauses[-8:]],
@@ -51,7 +51,8 @@ def chart(money: Money, trail: Trail, state: RunState, active: float) -> dict[st
 
 def _scale(money: Money) -> tuple[Decimal, bool]:
     """Return the amount at the top, and whether the ceiling is above it: a linear axis to it would flatten the rest."""
-    top = max(money.expected or _ZERO, money.most) * _AIR
+    rate = money.at_rate[0] if money.at_rate else _ZERO
+    top = max(money.expected or _ZERO, money.most, rate) * _AIR
     ceiling = money.ceiling
     if ceiling is None or ceiling <= top:
         return top, False

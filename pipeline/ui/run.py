@@ -311,4 +311,4 @@ WRITES = (
     WriteRoute("runs/{run}/stop", stop, "run"),
 )
 RAWS = (RawRoute("runs/{run}/log", log_file, "log"),)
-STREAMS = (StreamRoute("runs/{run}/events", PARTS),)
+STREAMS = (StreamRoute("runs/{run}/events", PARTS, every=1.0),)
