@@ -77,10 +77,10 @@ def stop(desk: Desk, runs: Sequence[str], *, cancel: bool) -> Ended:
     """
     for run in runs[:MOST]:
         try:
-            row = row_of(desk.head(run))
-            if row.owned or not cancel:
+            out = cancel and any(batch.status == "out" for batch in batches(desk.store(), run))
+            if row_of(desk.head(run)).owned or not out:
                 processes.stop(desk.store(), run)
-            if cancel and any(batch.status == "out" for batch in batches(desk.store(), run)):
+            if out:
                 cancel_batches(desk.store(), run)
             desk.runs.touch(run)
             yield run, None

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.app.batches import BatchRow
 from pipeline.app.run_index import RunFilter, RunIndex, behind
 from pipeline.app.run_list import row_of
 from pipeline.app.stores import open_account, open_store
@@ -240,13 +241,21 @@ def test_acts_that_are_not_possible_say_why(root: Path, seen: Served) -> None:
     assert seen.post("runs/stop", [("run", rows["completed"])]).status == 400
 
 
-def test_stop_asks_for_batches_apart(root: Path, seen: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr("pipeline.app.processes.stop", lambda store, run: told.append(run))
+def test_what_is_out_at_the_provider_is_cancelled_only_when_asked(
+    root: Path, seen: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[str, str]] = []
     run, journal = open_store(f"files:{root}").create(started(), [], at=AT)
-    assert seen.data(f"?ask=stop&run={run}")["choice"]["batches"] == 0
-    assert seen.post("runs/stop", [("run", run)]).status == 303
-    assert told == [run]
+    idle = seen.data("?status=failed")["rows"][0]["run"]
+    monkeypatch.setattr("pipeline.app.processes.stop", lambda store, run: told.append(("stop", run)))
+    monkeypatch.setattr("pipeline.ui.run_choice.cancel_batches", lambda store, run: told.append(("cancel", run)))
+    out = BatchRow(run, "batch_1", 3, 3, None, "", "")
+    monkeypatch.setattr("pipeline.ui.run_choice.batches", lambda store, run: iter([out]))
+    assert "Also cancel what is out at the provider (1 batch)" in seen.get(f"?ask=stop&run={run}").text
+    seen.post("runs/stop", [("run", run)])
+    assert told == [("stop", run)]
+    seen.post("runs/stop", [("run", run), ("run", idle), ("cancel", "1")])
+    assert told[1:] == [("stop", run), ("cancel", run), ("cancel", idle)]
     journal.close()
 
 
