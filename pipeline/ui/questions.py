@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from starlette.requests import Request
 
 from pipeline.app.gates import answer, gates
 from pipeline.app.processes import resume
+from pipeline.app.run_index import RunFilter
 from pipeline.errors import ConfigError, DecidedMeanwhile, PipelineError
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute, StreamRoute, WriteRoute, place
+from pipeline.ui.stream import live
+
+#: Runs whose questions a page follows, at most; how they are found.
+_FOLLOWED, _ASKING = 100, RunFilter(status="waits for a person")
 
 
 def _questions(desk: Desk, request: Request) -> Data:
     """Return the open questions of all runs, or of the one in the query, newest run first."""
     run = request.query_params.get("run", "")
     found = [gate.to_json() for gate in gates(desk.store(), run)]
-    return {"run": run or None, "questions": found, "by": desk.name(request)}
+    shown = ",".join(dict.fromkeys(gate["run"] for gate in found[:_FOLLOWED]))
+    return {"run": run or None, "questions": found, "by": desk.name(request),
+            "live": live("questions/events", 0, shown=shown)}  # fmt: skip
+
+
+def _changes(desk: Desk, query: Mapping[str, str]) -> Iterator[tuple[str, str, Data]]:
+    """Yield how many runs ask by now that the page does not show, and how many of those shown do not any more."""
+    desk.runs.newest()
+    if not desk.runs.seen or query.get("run"):
+        return
+    asking, shown = set(desk.runs.look(_ASKING)[0]), set(filter(None, query.get("shown", "").split(",")))
+    yield "new-questions", "_questions_new.html", {"new": len(asking - shown), "answered": len(shown - asking)}
 
 
 def _answer(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer:
@@ -50,4 +68,4 @@ WRITES = (
     WriteRoute("name", _rename, "questions"),
 )
 RAWS: tuple[RawRoute, ...] = ()
-STREAMS: tuple[StreamRoute, ...] = ()
+STREAMS = (StreamRoute("questions/events", changes=_changes, every=2.0),)

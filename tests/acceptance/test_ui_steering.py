@@ -122,6 +122,7 @@ def test_two_people_answer_and_the_second_sees_the_first(
         at.get_by_label("Your name (kept for the next time)").fill(person)
     page.get_by_role("button", name="[A] Approve").press("Enter")
     page.wait_for_url(f"**/runs/{waiting}")
+    expect(second.locator("#new-questions")).to_contain_text("1 run of these asks no more", timeout=15_000)
     second.get_by_role("button", name="[R] Revise").click()
     expect(second.locator("h1")).to_have_text("This question was answered already")
     for text in ("M. Reid answered first", "[A] Approve", "J. Low"):
