@@ -28,7 +28,7 @@ BUDGETS = {
     "store": Budget(9_970, 8),
     "llm": Budget(1_830, 6),
     "publish": Budget(2_920, 8),
-    "content": Budget(4_490, 9),
+    "content": Budget(4_530, 9),
     "bank": Budget(900, 5),
     "maths": Budget(3_530, 6),
     "drawing": Budget(3_205, 7),
