@@ -1,0 +1,139 @@
+"""Two lessons reviewed in a real browser, by keys alone: approve, edit, see the edit on the published page."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from pipeline.app.review import CourseReview, Wish, decide
+from pipeline.app.stores import open_store
+from pipeline.records.run import RunState
+from pipeline.store.reader import load
+from tests.browsers import Window
+from tests.said import Cli
+
+COURSE = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "2", "--model", "offline", "--review")
+NEW = "A person wrote this feedback by hand, and it says why."
+
+
+@pytest.fixture(scope="module")
+def drafted() -> list[Path]:
+    """Where a course waits for its review, once one does."""
+    return []
+
+
+@pytest.fixture
+def run(cli: Cli, root: Path, out: Path, drafted: list[Path], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The run of a course that waits for its review."""
+    if drafted:
+        shutil.copytree(drafted[0], root)
+    else:
+        assert cli(*COURSE).code == 8
+        drafted.append(tmp_path_factory.mktemp("drafted") / "runs")
+        shutil.copytree(root, drafted[0])
+    return next(iter(open_store(f"files:{root}").heads())).run_id
+
+
+def state(root: Path, run: str) -> RunState:
+    return load(open_store(f"files:{root}"), run)
+
+
+def heading(page: Page) -> str:
+    return page.locator("#lesson-head").inner_text()
+
+
+def test_lessons_are_approved_and_edited_by_keys_and_published_so(
+    cli: Cli, root: Path, out: Path, run: str, window: Window
+) -> None:
+    page = window.open(f"runs/{run}/review?item=1")
+    expect(page.locator("#queue-head")).to_have_text("0 of 2 approved")
+    assert page.frame_locator("iframe[name=lesson]").locator("h1").inner_text() in heading(page)
+    # The name is asked for once: the form does not go without it.
+    page.keyboard.press("a")
+    assert page.evaluate("document.activeElement.name") == "by"
+    page.keyboard.type("M. Reid")
+    page.keyboard.press("Escape")
+    page.keyboard.press("a")
+    expect(page.locator("#queue-head")).to_have_text("1 of 2 approved")
+    assert heading(page).startswith("Lesson 2")
+    page.keyboard.press("u")
+    expect(page.locator("[data-key=u]")).to_be_disabled()
+    page.keyboard.press("k" if page.locator("[data-key=k]").count() else "j")
+    expect(page.locator("#lesson-head")).to_contain_text("Lesson 1")
+    page.keyboard.press("u")
+    expect(page.locator("#queue-head")).to_have_text("0 of 2 approved")
+    page.keyboard.press("a")
+    expect(page.locator("#queue-head")).to_have_text("1 of 2 approved")
+    page.locator("#part").select_option("c1.q1")
+    page.keyboard.press("e")
+    field = page.get_by_label("Explanation")
+    field.press("Control+a")
+    page.keyboard.type(NEW)
+    expect(page.locator("#checks .agrees")).to_be_visible()
+    expect(page.locator("#checks ins")).to_have_text(NEW)
+    assert window.findings() == []
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#queue-head")).to_have_text("2 of 2 approved")
+    assert cli("lessons", "--resume", run).code == 0
+    published = next((out / "course_c84775-draft").glob("answers/02-*.html"))
+    page.goto(published.as_uri())
+    expect(page.get_by_text(NEW)).to_be_visible()
+    expect(page.get_by_text("Edited and reviewed by M. Reid.")).to_be_visible()
+
+
+def test_edit_that_fails_its_checks_is_told_at_once_and_what_was_typed_is_kept(
+    root: Path, run: str, window: Window
+) -> None:
+    page = window.open(f"runs/{run}/review?item=1&edit=c1.q1")
+    field = page.get_by_label("Answer", exact=True)
+    right = field.input_value()
+    field.fill("123456789")
+    expect(page.locator("#checks .fault").first).to_be_visible()
+    # Gone and come back, also over a restart of the browser's page: nothing typed is lost.
+    page.goto(page.url.partition("&edit")[0])
+    page.locator("#part").select_option("c1.q1")
+    page.keyboard.press("e")
+    expect(page.get_by_label("Answer", exact=True)).to_have_value("123456789")
+    page.locator("#edit [name=by]").fill("M. Reid")
+    page.get_by_role("button", name="Check and save").click()
+    expect(page.locator("[aria-invalid]").first).to_have_value("123456789")
+    assert window.errors.pop().startswith("Failed to load resource: the server responded with a status of 400")
+    assert state(root, run).reviews == {}
+    page.get_by_label("Answer", exact=True).fill(right)
+    page.get_by_label("Explanation").fill(NEW)
+    page.get_by_role("button", name="Check and save").click()
+    expect(page.locator("#queue-head")).to_have_text("1 of 2 approved")
+
+
+def test_who_looks_sees_what_another_decides_and_is_told_when_too_late(root: Path, run: str, window: Window) -> None:
+    page = window.open(f"runs/{run}/review?item=2")
+    expect(page.locator("#connection")).to_contain_text("Live")
+    store = open_store(f"files:{root}")
+    decide(store, run, 2, Wish("approve", "A. Lee"))
+    expect(page.locator("#queue-head")).to_have_text("1 of 2 approved")
+    expect(page.locator("#queue .current")).to_contain_text("A. Lee")
+    page.locator(".decide [name=by]").fill("M. Reid")
+    page.keyboard.press("Escape")
+    page.keyboard.press("a")
+    expect(page.locator("#say")).to_contain_text("A. Lee decided about lesson 2: approved")
+    assert window.errors.pop().startswith("Failed to load resource: the server responded with a status of 409")
+    page.keyboard.press("r")
+    expect(page.locator("#note")).to_be_focused()
+    page.keyboard.type("Shorter, please.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#queue-head")).to_contain_text("1 to be made again")
+    assert CourseReview.of(store, run).lesson(2).status == "redo"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_of_the_review_are_whole_at_every_width(root: Path, run: str, window: Window, scheme: str) -> None:
+    window.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    for path in ("review", f"runs/{run}/review", f"runs/{run}/review?item=1&edit=c1.q1"):
+        page = window.open(path)
+        for width in (320, 390, 1280, 1920):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert window.sideways() <= 0, f"{path} at {width}"
+        assert window.findings() == [], path
