@@ -227,6 +227,7 @@ def _edit(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer:
     except ConfigError as error:
         course = _course(desk, run)
         data = _page(desk, request, course, order, form.get("edit", ""))
+        data["by"] = form.get("by") or data["by"]
         if data["edit"] is not None:
             # Saved once more it is decided over what came since, which is shown now.
             data["edit"]["checks"] = _checks(course, order, _changes(course, order, form))

@@ -111,6 +111,7 @@ def test_edit_is_checked_while_it_is_typed_and_saved_only_where_it_passes(
     assert "Passes every check." not in got.text
     refused = post(desk, run, "edit", 1, **wrong)
     assert (refused.status, 'aria-invalid="true"' in refused.text) == (400, True)
+    assert 'name="by" value="M. Reid"' in refused.text
     assert r"\(99\sqrt{2}\)" in refused.text
     assert place.lesson(1).status == "open"
     fine = {"edit": where, f"at:{where}.feedback": NEW}
