@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -11,25 +11,18 @@ from starlette.responses import Response
 
 from pipeline.app.preview import preview
 from pipeline.app.review import WORDS, CourseReview, LessonReview, Wish, checked_edit, decide, progress
+from pipeline.app.review_form import edit_form, editable_parts, placed_findings, question_numbers
 from pipeline.app.run_list import row_of
-from pipeline.content.addresses import value_at
 from pipeline.errors import ConfigError, DecidedMeanwhile, RunNotFound
-from pipeline.lessons.review import differences, leaves, place_of
-from pipeline.publish.base import Bundle
-from pipeline.publish.view import CourseView
+from pipeline.lessons.review import differences, leaves
 from pipeline.records.reviews import CONFLICT, DECIDED, EDIT, OPEN, UNDO
 from pipeline.store.reader import COURSES, load
 from pipeline.ui.call import framed
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute, StreamRoute, WriteRoute, place
 
-#: Courses that the first page lists; the place that stands for all that differs in a conflict.
-_MOST, _ALL = 20, "conflict"
-#: Fields of a lesson that are edited as one.
-_HEAD = ("title", "outcome", "prior", "key_points", "keywords", "misconceptions", "notes")
-_LABELS = {"ask": "Question", "feedback": "Explanation", "text": "Text", "more": "More", "expression": "Calculation"}
-#: What the form calls a field at an address; a text beyond so many characters gets more than a line.
-_AT, _LINE = "at:", 40
+#: Courses that the first page lists; what the form calls a field at an address.
+_MOST, _AT = 20, "at:"
 
 
 def _reviews(desk: Desk, request: Request) -> Data:
@@ -72,7 +65,7 @@ def _page(desk: Desk, request: Request, course: CourseReview, order: int, edit: 
     if lesson is None:
         raise RunNotFound(f"Run {course.run} has no lesson {order}.", code="lesson_not_found")
     row = course.content(lesson.order)
-    numbers = _numbers(course, lesson.order, row)
+    numbers = question_numbers(course, lesson.order, row)
     around = [each.order for each in queue]
     at = around.index(lesson.order)
     made, edited = course.made(lesson.order), course.edit(lesson.order)
@@ -82,15 +75,15 @@ def _page(desk: Desk, request: Request, course: CourseReview, order: int, edit: 
         "by": desk.name(request),
         "owned": desk.owned(course.run),
         **_queue(course, queue, lesson.order),
-        "lesson": {**lesson.to_json(), "findings": [*_findings(lesson, numbers)], "there": row is not None},
+        "lesson": {**lesson.to_json(), "findings": [*placed_findings(lesson, numbers)], "there": row is not None},
         "history": [
             {"by": each.by, "at": each.at, "what": WORDS.get(each.choice, each.choice), "note": each.note}
             for each in course.history(lesson.order)
         ],
         "differences": _shown(differences(made["lesson"], edited["lesson"])) if made and edited else [],
-        "parts": _parts(row, numbers) if row else [],
-        "edit": _form(course, lesson, row, edit, numbers) if edit and row else None,
-        "first": next((each["place"] for each in _findings(lesson, numbers) if each["place"]), ""),
+        "parts": editable_parts(row, numbers) if row else [],
+        "edit": edit_form(course, lesson, row, edit, numbers) if edit and row else None,
+        "first": next((each["place"] for each in placed_findings(lesson, numbers) if each["place"]), ""),
         "previous": around[at - 1] if at else None,
         "next": around[at + 1] if at + 1 < len(around) else None,
         "live": {"path": "review/events", "seq": 0, "query": {"run": course.run, "item": lesson.order}},
@@ -109,77 +102,11 @@ def _queue(course: CourseReview, queue: Sequence[LessonReview], order: int) -> D
 _OF_QUEUE = frozenset({"lesson", "title", "status", "severity", "by", "at", "choice", "failed"})
 
 
-def _numbers(course: CourseReview, order: int, row: Data | None) -> dict[str, int]:
-    """Return the numbers that pages give the questions of a lesson, by address."""
-    if row is None:
-        return {}
-    shown = {**row, "order": order}
-    view = CourseView(Bundle("review", course.course, course.scheme, [shown]))
-    return {question.address: question.number for question in view.lessons[0].questions}
-
-
-def _findings(lesson: LessonReview, numbers: Mapping[str, int]) -> Iterator[Data]:
-    for each in lesson.doubts:
-        at = place_of(each.where) if each.where else ""
-        number = numbers.get(at.partition("(")[0])
-        card = at.partition(".")[0].removeprefix("c")
-        anchor = f"q{number}" if number else f"s{card}" if card.isdecimal() else ""
-        name = f"question {number}" if number else at.replace(".", " ").replace("_", " ")
-        yield {**each.to_json(), "place": at, "name": name, "anchor": anchor}
-
-
 def _shown(found: Iterable[tuple[str, Any, Any]]) -> list[Data]:
     return [{"where": where, "before": before, "after": after} for where, before, after in found]
 
 
 # --- editing ----------------------------------------------------------------------------------------
-
-
-def _parts(row: Data, numbers: Mapping[str, int]) -> list[Data]:
-    """Return what of a lesson can be edited: its questions, worked examples, cards, and its own fields."""
-    found = [{"place": at, "name": f"Question {number}"} for at, number in numbers.items()]
-    for place_, card in enumerate(row["lesson"]["cards"], 1):
-        for name in ("text", "plain", "non_example", "instructions", "title"):
-            if name in card:
-                found.append({"place": f"c{place_}.{name}", "name": f"{card['title']}: {name.replace('_', ' ')}"})
-        for number in range(1, len(card.get("examples") or ()) + 1):
-            found.append({"place": f"c{place_}.e{number}", "name": f"{card['title']}: example {number}"})
-    found += [{"place": name, "name": name.replace("_", " ").capitalize()} for name in _HEAD if name in row["lesson"]]
-    return found
-
-
-def _form(
-    course: CourseReview, lesson: LessonReview, row: Data, edit: str, numbers: Mapping[str, int]
-) -> Data | None:  # fmt: skip
-    """Return the fields of a part, each with its address; None: the lesson has no such part."""
-    if edit == _ALL:
-        other = course.edit(lesson.order) or row
-        values = {where: after for where, _, after in differences(row["lesson"], other["lesson"])}
-        title = "Put the edit onto the new version"
-    else:
-        found = value_at(row["lesson"], edit)
-        if found is None:
-            return None
-        values = {f"{edit}.{name}" if name else edit: value for name, value in _leaves(found).items()}
-        title = f"Edit question {numbers[edit]}" if edit in numbers else f"Edit {edit}"
-    fields = [
-        {"at": at, "label": _label(at, edit), "value": "" if value is None else str(value), "fault": "",
-         "lines": 1 + min(8, len(str(value)) // _LINE + str(value).count("\n"))}
-        for at, value in values.items()
-    ]  # fmt: skip
-    return {"place": edit, "title": title, "fields": fields, "mark": lesson.standing.mark, "checks": None}
-
-
-def _leaves(found: Any) -> dict[str, Any]:
-    """Return the texts and numbers of a part, the question first."""
-    items = leaves(found)
-    first = {name: items.pop(name) for name in ("ask",) if name in items}
-    return {**first, **items}
-
-
-def _label(at: str, edit: str) -> str:
-    words = at.removeprefix(f"{edit}.").replace("_", " ").split(".")
-    return " ".join((_LABELS.get(words[0], words[0].capitalize()), *words[1:]))
 
 
 def _typed(form: FormFields) -> dict[str, str]:

@@ -8,7 +8,10 @@ from urllib.parse import urlencode
 import pytest
 
 from pipeline.app.review import CourseReview
+from pipeline.content.addresses import steps_of
+from pipeline.lessons.review import leaves
 from tests.desks import Got, Served
+from tests.sample_runs import completed_run
 from tests.unit.app.test_app_review import NEW, STEM, Place, shorter
 from tests.unit.app.test_app_review import made as made
 from tests.unit.app.test_app_review import place as place
@@ -141,3 +144,16 @@ def test_conflict_is_shown_with_both_versions_and_decided(desk: Served, run: str
 def test_run_that_makes_no_lessons_has_no_review(desk: Served, root: Path) -> None:
     assert desk.get("runs/20260101_000000/review").status == 404
     assert desk.data("review") == {"courses": []}
+
+
+def test_parts_of_a_question_are_fields_at_their_own_addresses() -> None:
+    lesson = {"cards": [{"items": [{"ask": "Two things.", "parts": [{"ask": "One?", "answer": "1"}]}]}]}
+    found = leaves(lesson["cards"][0]["items"][0], steps_of("c1.q1") or ())
+    assert found == {"c1.q1.ask": "Two things.", "c1.q1(a).ask": "One?", "c1.q1(a).answer": "1"}
+    assert found == leaves(lesson)
+
+
+def test_course_without_its_catalogue_has_no_review(desk: Served, root: Path) -> None:
+    run = completed_run(root)
+    assert desk.get(f"runs/{run}/review").status == 400
+    assert desk.data("review")["courses"][0]["progress"] is None
