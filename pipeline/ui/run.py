@@ -33,6 +33,7 @@ from pipeline.records.run import RunState, bare, item_name
 from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.settings import parse_usd
 from pipeline.travel.values import Reader
+from pipeline.ui import run_choice
 from pipeline.ui.desk import Desk
 from pipeline.ui.item_map import FEW, map_of
 from pipeline.ui.money_chart import chart
@@ -104,6 +105,7 @@ def status_part(desk: Desk, run: str, query: Query) -> Data:
         "active_seconds": round(active_seconds(desk, now)), "resumes": state.resumes,
         "left_seconds": None if left is None else round(left), "parent": dict(state.parent or {}),
         "owned": now.owned, "calls_out": len(state.open_calls) if now.owned else 0,
+        "batch_out": any(call.batch for call in state.open_calls.values()),
         "course": state.pipeline == "lessons",
         "holes": [missing_records(gap["first"], gap["last"], gap["reason"]) for gap in state.gaps],
     }  # fmt: skip
@@ -266,28 +268,30 @@ def run_page(desk: Desk, request: Request) -> Data:
 
 
 def resume(desk: Desk, request: Request, form: FormFields) -> str:
-    """Resume a run in a process of its own; with `retry`, also its failed items."""
-    run = request.path_params["run"]
-    processes.resume(desk.store(), desk.store_url, run, ["--retry-failed"] if form.get("retry") else [])
-    return place(f"runs/{run}")
-
-
-def raise_ceiling(desk: Desk, request: Request, form: FormFields) -> str:
-    """Resume a run under a higher ceiling.
+    """Resume a run in a process of its own; with `retry`, also its failed items; with `usd`, under that ceiling.
 
     Raises:
-        ConfigError: It is no amount.
+        ConfigError: It is no amount, or the run needs what only a person can give.
     """
-    run, usd = request.path_params["run"], parse_usd(form.get("usd", ""))
-    more = ["--max-cost-usd", "none" if usd is None else f"{usd:f}"]
+    run, more = request.path_params["run"], ["--retry-failed"] if form.get("retry") else []
+    if "usd" in form:
+        usd = parse_usd(form["usd"])
+        more += ["--max-cost-usd", "none" if usd is None else f"{usd:f}"]
     processes.resume(desk.store(), desk.store_url, run, more)
+    desk.runs.touch(run)
     return place(f"runs/{run}")
 
 
 def stop(desk: Desk, request: Request, form: FormFields) -> str:
-    """Stop a run as Ctrl-C does."""
+    """Stop a run as Ctrl-C does; with `cancel`, have the provider cancel what is out in batches.
+
+    Raises:
+        PipelineError: It cannot be reached.
+    """
     run = request.path_params["run"]
-    processes.stop(desk.store(), run)
+    for _, error in run_choice.stop(desk, [run], cancel=bool(form.get("cancel"))):
+        if error is not None:
+            raise error
     return place(f"runs/{run}")
 
 
@@ -307,7 +311,6 @@ def log_file(desk: Desk, request: Request) -> Response:
 PAGES = (PageRoute("runs/{run}", run_page, "run.html", "run"),)
 WRITES = (
     WriteRoute("runs/{run}/resume", resume, "run"),
-    WriteRoute("runs/{run}/raise", raise_ceiling, "run"),
     WriteRoute("runs/{run}/stop", stop, "run"),
 )
 RAWS = (RawRoute("runs/{run}/log", log_file, "log"),)

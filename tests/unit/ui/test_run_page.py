@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.app import processes
 from pipeline.app.run_items import Items, page
 from pipeline.app.run_trail import Order
 from pipeline.clock import SystemClock, iso
@@ -96,7 +97,7 @@ def test_the_run_that_stopped_at_its_ceiling_offers_a_higher_one(root: Path, des
     assert data["what"]["text"].startswith("The ceiling of $1.00 is reached.")
     field = desk.get(f"runs/{run}").text.partition('name="usd"')[2]
     assert 'value="2.00"' in field[:40]
-    refused = desk.post(f"runs/{run}/raise", {"usd": "much"})
+    refused = desk.post(f"runs/{run}/resume", {"usd": "much"})
     assert refused.status == 400
     assert 'value="much"' in refused.text
 
@@ -222,3 +223,17 @@ def test_a_hundred_thousand_items_are_told_from_the_fold(root: Path, desk: Serve
     assert order.names(shuffled) == names
     worst = map_of(Items("lessons#1", names[:2000], ["completed", "failed"] * 1000))
     assert sum(len(path["d"]) for path in worst["paths"]) < 22_000
+
+
+def test_the_buttons_of_a_run_resume_and_stop_it(root: Path, desk: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[Any] = []
+    monkeypatch.setattr(processes, "resume", lambda store, url, run, more=(): done.append((run, list(more))))
+    run = dead_run(root)
+    for fields in ({}, {"retry": "1"}, {"usd": "$60"}, {"usd": "none"}):
+        got = desk.post(f"runs/{run}/resume", fields)
+        assert (got.status, got.headers["location"]) == (303, f"../../runs/{run}")
+    more = [[], ["--retry-failed"], ["--max-cost-usd", "60"], ["--max-cost-usd", "none"]]
+    assert done == [(run, each) for each in more]
+    refused = desk.post(f"runs/{run}/stop")
+    assert refused.status == 400
+    assert "is not running" in refused.text
