@@ -24,7 +24,7 @@ from pipeline.store.base import Store
 from pipeline.travel.values import Reader
 
 #: What leads to other pages is not shown; a question that a link names stands out.
-_OWN = ".pager, .go, .lede a { display: none } .q:target { outline: 2px solid; outline-offset: .4rem }"
+_OWN = ".pager, .go { display: none } .q:target { outline: 2px solid; outline-offset: .4rem }"
 #: What reading a lesson that is none may raise.
 _SENSELESS = (LookupError, TypeError, ValueError, AttributeError)
 
@@ -56,7 +56,8 @@ def preview(store: Store, state: RunState, row: Mapping[str, Any], *, answers: b
         lesson = current({**whole, "lesson": tidy(row["lesson"])}, entry)
         course = reader.blob(state.pins["catalogue"])
         view = CourseView(Bundle("preview", course, scheme, [lesson], about={"author": "model"}))
-        page = (answers_page if answers else lesson_page).build(view, view.lessons[0])
+        shown = view.lessons[0]
+        page = answers_page.build(view, shown, alone=True) if answers else lesson_page.build(view, shown)
     except (*_SENSELESS, StopIteration) as error:
         raise ConfigError("This is no lesson that a page can show.", code="no_lesson") from error
     style, policy = _style()

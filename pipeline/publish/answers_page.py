@@ -54,18 +54,18 @@ def index(view: CourseView) -> Page:
     return Page("answers/index.html", "Answers", join(body), hidden=True)
 
 
-def build(view: CourseView, lesson: LessonView) -> Page:
-    """Return answers/NN-slug.html."""
+def build(view: CourseView, lesson: LessonView, *, alone: bool = False) -> Page:
+    """Return answers/NN-slug.html; `alone` without the link to the lesson, which is not beside it."""
     path = f"answers/{lesson.file}.html"
     total = sum(question.marks for question in lesson.questions)
     back = el("a", "Open this lesson as pupils see it", href=link(path, f"lessons/{lesson.file}.html"))
     asked = [card for card in lesson.cards if card.get("items")]
-    said = f"{count(len(lesson.questions), 'question')}, {count(total, 'mark')}. "
+    said = f"{count(len(lesson.questions), 'question')}, {count(total, 'mark')}."
     body = join(
         [
             el("p", f"{view.title} · {lesson.type} {lesson.order} of {view.total} · for the teacher", cls="code"),
             el("h1", "Answers: ", inline(lesson.title)),
-            el("p", said, back, ".", cls="lede"),
+            el("p", said, None if alone else [" ", back, "."], cls="lede"),
             _notes(lesson),
             [_card(card, place, lesson) for place, card in enumerate(asked, 1)],
             _review(view, lesson),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 
 from pipeline.app.calls import words_apart
+from pipeline.app.preview import preview
 from pipeline.llm.base import Message, Reply, Request, Segment
 from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled, TaskCompleted, TaskFailed
@@ -131,3 +133,5 @@ def test_a_lesson_is_framed_as_pupils_see_it_and_runs_nothing(root: Path, desk: 
         assert policy.endswith("sandbox")
         assert EVIL not in got.text
     assert desk.get(f"runs/{run}/frame/item/2").status == 404
+    answers = preview(desk.desk.store(), desk.desk.state(run), row, answers=True).html
+    assert re.search(r'<p class="lede">\d+ questions, \d+ marks\.</p>', answers)
