@@ -76,3 +76,16 @@ def test_first_start_with_uv_makes_an_environment(root: Path, tmp_path: Path) ->
     assert "Usage:" in out
     config = (root / ".venv/pyvenv.cfg").read_text(encoding="utf-8")
     assert "uv = " in config, "uv was there, but was not used"
+
+
+def test_extra_is_installed_and_kept_when_the_environment_is_made_again(root: Path, tmp_path: Path) -> None:
+    env = {**os.environ, "PIPELINE_PYTHON": sys.executable}
+    for arguments in (["install", "ui"], ["extras", "--json"]):
+        done = subprocess.run(
+            [root / "pipeline.sh", *arguments], cwd=tmp_path, env=env, text=True, capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        # Then as after an upgrade.
+        (root / ".venv/.stamp").write_text("1 0 0 3.11 -\n")
+    assert "Installing what ui needs" in done.stderr
+    assert '"uvicorn"],"missing":[]' in done.stdout
