@@ -23,7 +23,7 @@ from pipeline.app.course_identity import (
 from pipeline.app.course_work import RUN, CourseWork
 from pipeline.app.executors import on_executor
 from pipeline.app.review import LESSONS as _LESSONS
-from pipeline.app.review import to_redo
+from pipeline.app.review import decided_since, to_redo
 from pipeline.app.run_report import RunReport, finish, published_now
 from pipeline.app.start import (
     Confirm,
@@ -277,7 +277,7 @@ def _unpublished(start: Start, state: RunState) -> dict[str, str]:
     done = state.steps.get("publish#1")
     if done is None or done.status != COMPLETED:
         return {}
-    if any(each.seq > done.ended_seq for found in state.reviews.values() for each in found):
+    if decided_since(state):
         return {"publish#1": "lessons were reviewed since it was published"}
     folder = settings_now(start.execution, state.execution)["out"]
     there = Path(folder, str(done.outputs.get("path")), "index.html").exists()

@@ -230,6 +230,18 @@ def to_redo(state: RunState) -> dict[tuple[str, str], str]:
     }
 
 
+def decided_since(state: RunState) -> bool:
+    """Return whether people decided about lessons since the course was published, so that publishing is void."""
+    done = state.steps.get("publish#1")
+    ended = done.ended_seq if done is not None and done.status == COMPLETED else 0
+    return bool(ended) and any(each.seq > ended for found in state.reviews.values() for each in found)
+
+
+def undecided(state: RunState) -> int:
+    """Return how many lessons that are there wait for a decision."""
+    return sum(each.status in (OPEN, CONFLICT) for each in standings(state, LESSONS).values())
+
+
 def order_of(text: str) -> int:
     """Return the number of a lesson: 9, lessons/9.
 

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.app.gates import open_gates
+from pipeline.app.review import decided_since, undecided
 from pipeline.app.run_items import CUT_OFF, REUSED, Items, open_word
 from pipeline.app.run_list import row_of, way_on
 from pipeline.app.run_status import interruptions
@@ -15,9 +16,10 @@ from pipeline.records.run import RunState, bare
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.address import store_words
 from pipeline.store.base import Head, Store
+from pipeline.store.reader import COURSES
 
-#: What helps: resume, resume with what failed, resume under a higher ceiling, answer a question.
-RESUME, RETRY, RAISE, ANSWER = "resume", "retry", "raise", "answer"
+#: What helps: resume, resume with what failed, resume under a higher ceiling, answer a question, review lessons.
+RESUME, RETRY, RAISE, ANSWER, REVIEW = "resume", "retry", "raise", "answer", "review"
 
 
 def advice(place: Store, url: str | None, head: Head, state: RunState, items: Items | None) -> dict[str, Any]:
@@ -28,8 +30,11 @@ def advice(place: Store, url: str | None, head: Head, state: RunState, items: It
         items: Of the visit that was worked on last.
     """
     row = row_of(head)
-    if head.owned or (row.status == COMPLETED and not _left_out(state)):
+    if head.owned or (row.status == COMPLETED and not _left_out(state) and not decided_since(state)):
         return _message(_question(state), state, button=ANSWER) if state.questions else {}
+    if row.status == COMPLETED and decided_since(state):
+        text = "Lessons were reviewed since it was published; a resume publishes them as they stand now."
+        return _message(text, state, button=RESUME, command=way_on(row, url))
     if row.status == COMPLETED:
         text = f"{count(_left_out(state), 'lesson')} failed and will be missing."
         return _message(text, state, button=RETRY, command=way_on(row, url, " --retry-failed"))
@@ -45,7 +50,8 @@ def advice(place: Store, url: str | None, head: Head, state: RunState, items: It
     if state.detail == "paused_budget":
         room = str(found["command"]).partition(" --max-cost-usd ")[2].partition(" ")[0]
         return found | {"button": RAISE, "room": room}
-    return found | {"button": RESUME}
+    waits = state.detail == "waiting_for_human" and state.pipeline == COURSES and undecided(state)
+    return found | {"button": REVIEW if waits else RESUME}
 
 
 def _message(text: str, state: RunState, **more: str) -> dict[str, Any]:

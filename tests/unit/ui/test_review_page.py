@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -139,6 +140,26 @@ def test_conflict_is_shown_with_both_versions_and_decided(desk: Served, run: str
     assert post(desk, run, "edit", 1, edit="conflict", **{f"at:{STEM}": NEW}).status == 303
     assert place.lesson(1).status == "edited"
     assert desk.get(f"runs/{run}/review/conflict?item=1").status == 400
+
+
+def test_page_of_the_run_leads_to_the_review_and_then_to_a_resume(desk: Served, run: str, place: Place) -> None:
+    def helps(wanted: str) -> bool:
+        """Whether the page comes to say so: it looks at a run three times a second."""
+        for _ in range(100):
+            if desk.data(f"runs/{run}")["what"].get("button", "") == wanted:
+                return True
+            threading.Event().wait(0.1)
+        return False
+
+    assert helps("review")
+    assert f"runs/{run}/review" in desk.get(f"runs/{run}").text
+    place.decide(1, "approve")
+    place.decide(2, "approve")
+    assert helps("resume")
+    place.go()
+    assert helps("")
+    place.decide(2, "undo")
+    assert helps("resume")
 
 
 def test_run_that_makes_no_lessons_has_no_review(desk: Served, root: Path) -> None:
