@@ -122,18 +122,20 @@ class RunIndex:
         fresh: dict[str, RunRow] = {}
         for head in self._store.heads():
             known = head.run_id in self._rows
-            row = fresh[head.run_id] = row_of(head)
+            fresh[head.run_id] = row_of(head)
             if len(fresh) >= _NEWEST and (known or not self.seen):
+                self._renew(fresh, head.run_id)
+                self.look_at_all(_LATER)
                 break
         else:
-            row = None
-        self._renew(fresh, row.run_id if row else "")
-        self.look_at_all(_LATER)
+            # These are all.
+            self._renew(fresh, "")
+            self._seen.set()
         return list(fresh.values())[:_NEWEST]
 
     def _renew(self, fresh: Mapping[str, RunRow], last: str) -> None:
         """Put rows in front; what is newer than `last` ("": than all) and not among them was removed."""
-        if not self.seen:
+        if last and not self.seen:
             return
         with self._lock:
             names = list(self._rows)
@@ -212,7 +214,8 @@ class RunIndex:
 
     def _all(self) -> list[Facets]:
         """Return the facets of all runs; the first time that takes as long as a look at every run."""
-        self.look_at_all()
+        if not self.seen:
+            self.look_at_all()
         self._seen.wait()
         with self._lock:
             if self._facets is None:

@@ -57,7 +57,7 @@ def row_data(row: RunRow) -> Data:
     word = word_of(row)
     done, failed = row.steps_completed - row.steps_skipped, row.steps_failed or int(row.status == FAILED)
     running = int(word == "running" and row.steps_completed < row.steps_total)
-    rest = max(row.steps_total - row.steps_completed - failed - running, 0)
+    rest = 0 if row.status == CORRUPT else max(row.steps_total - row.steps_completed - failed - running, 0)
     return {
         "run": row.run_id, "pipeline": row.pipeline, "name": name_of(row), "word": word, "fork_of": row.parent,
         "steps": [["done", done], ["run", running], ["fail", failed], ["rest", rest]],
@@ -77,7 +77,7 @@ def name_of(row: RunRow) -> str:
 def _steps_text(row: RunRow, done: int, failed: int) -> str:
     if row.checkpoints is not None:
         return f"{row.checkpoints} checkpoints kept"
-    if not row.steps_total:
+    if not row.steps_total or row.status == CORRUPT:
         return ""
     return f"{done} of {row.steps_total} steps" + (f", {failed} failed" if failed else "")
 
@@ -104,8 +104,10 @@ def _runs(desk: Desk, request: Request) -> Data:
         rows = rows if asked == RunFilter() else index.rows(behind(found, after), asked, ROWS + 1)
     shown = [row_data(row) for row in rows[:ROWS]]
     names = ",".join(row["run"] for row in shown)
+    running = data["counts"]["running"] if data["counts"] else sum(row["word"] == "running" for row in shown)
     return {
-        "rows": shown, **data, "asked": query_of(asked), "filtered": asked != RunFilter(), "after": after,
+        "rows": shown, **data, "running": running, "asked": query_of(asked), "after": after,
+        "filtered": asked != RunFilter(),
         "most": MOST if index.full else None,
         "choice": run_choice.asked_for(desk, query.get("ask", ""), query.getlist("run")),
         "older": rows[ROWS - 1].run_id if len(rows) > ROWS else "", "store_words": desk.store_words(),
@@ -124,6 +126,7 @@ def counts_data(asked: RunFilter, matches: int, found: Mapping[str, Counter[str]
         **{name: _options(found[name], getattr(asked, name)) for name in ("subject", "level", "model")},
         "from": _days(found["day"], asked.day),
         "all": sum(status.values()),
+        "running": status["running"],
     }
     return {"counts": counts, "matches": matches}
 
