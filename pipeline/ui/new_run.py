@@ -15,7 +15,7 @@ from pipeline.app.processes import start
 from pipeline.content.names import shown
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.lessons.catalogue import Catalogue
-from pipeline.settings import DEFAULT_CEILING_USD, DEFAULT_MODEL, EFFORTS, OFFLINE, UNTIL
+from pipeline.settings import DEFAULT_CEILING_USD, DEFAULT_MODEL, EFFORTS, OFFLINE, UNTIL, Identity
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute, StreamRoute, WriteRoute, place
 
@@ -39,7 +39,9 @@ def _filled(desk: Desk, typed: Mapping[str, str], *, starting: bool = False) -> 
             refused = f"{error.message} {error.hint}".strip()
     files = Catalogue(read.asked.catalogue).files()
     return {
-        "fields": {"lessons": str(read.asked.lessons), "max_cost_usd": str(DEFAULT_CEILING_USD), **defaults(), **typed},
+        "fields": {**defaults(), **typed},
+        "set_before": sorted(defaults()),
+        "usual": {"lessons": Identity().lessons, "max_cost_usd": str(DEFAULT_CEILING_USD)},
         "errors": errors,
         "refused": refused or None,
         "plan": _plan(made) if made else None,

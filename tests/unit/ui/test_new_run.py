@@ -67,6 +67,24 @@ def test_start_makes_a_process_and_goes_to_its_run(desk: Served, root: Path) -> 
     assert went.headers["location"].endswith(f"runs/{run}")
 
 
+def test_unfinished_run_goes_on_with_its_own_settings(desk: Served, root: Path) -> None:
+    course = {"subject": "mathematics", "level": "national_5", "model": "offline"}
+    assert desk.post("new", course | {"lessons": "2", "until": "sow"}).status == 303
+    store = open_store(f"files:{root}")
+    for _ in range(600):
+        (head,) = store.heads()
+        if head.document.get("status_detail") == "stopped_as_asked":
+            break
+        threading.Event().wait(0.05)
+    got = desk.data("new?subject=mathematics&level=national_5&model=offline")
+    assert (got["refused"], got["plan"]["run"], got["plan"]["lessons"]) == (None, head.run_id, 2)
+    assert "This goes on with run" in desk.get("new?subject=mathematics&level=national_5&model=offline").text
+    other = desk.data("new?subject=mathematics&level=national_5&model=offline&lessons=3")
+    assert "was made with --lessons 2" in other["refused"]
+    anew = desk.data("new?subject=mathematics&level=national_5&model=offline&lessons=3&force=yes")
+    assert (anew["plan"]["run"], anew["plan"]["lessons"]) == (None, 3)
+
+
 def test_table_is_checked_line_by_line_before_it_is_started(desk: Served, root: Path) -> None:
     wrong = desk.post("new/courses", {"text": TABLE + "drama,n9,1\n", "do": "start"})
     assert wrong.status == 400
