@@ -20,28 +20,29 @@ class Budget:
 
 #: Lowered whenever a package gets smaller; the tests below refuse a budget with more than SLACK of air in it.
 BUDGETS = {
-    "root": Budget(1_160, 1),
-    "records": Budget(3_610, 7),
+    "root": Budget(1_190, 1),
+    "records": Budget(3_650, 7),
     "graph": Budget(790, 3),
     "dot": Budget(2_850, 6),
     "cost": Budget(1_820, 5),
-    "store": Budget(9_970, 8),
+    "store": Budget(10_170, 8),
     "llm": Budget(1_830, 6),
-    "publish": Budget(2_920, 8),
+    "publish": Budget(2_960, 8),
     "content": Budget(4_530, 9),
     "bank": Budget(900, 5),
     "maths": Budget(3_530, 6),
     "drawing": Budget(3_205, 7),
     "engine": Budget(8_605, 8),
     "formats": Budget(10_050, 8),
-    "travel": Budget(2_120, 3),
-    "lessons": Budget(4_560, 6),
-    "app": Budget(4_720, 6),
+    "travel": Budget(2_240, 3),
+    "lessons": Budget(4_660, 6),
+    "app": Budget(7_580, 7),
     "cli": Budget(4_880, 6),
+    "ui": Budget(3_200, 8),
 }
 SLACK = 0.03
 #: The files of the package in all, and its modules under 40 lines that have a single importer.
-MAX_FILES = 376
+MAX_FILES = 428
 MAX_SMALL_MODULES = 0
 SMALL_LINES = 40
 
