@@ -11,13 +11,32 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pipeline.app import words
+from pipeline.app.run_list import GONE
 from pipeline.records.redaction import visible
+from pipeline.records.statuses import COMPLETED, FAILED, PENDING, SKIPPED
 from pipeline.ui.pages import url_to
-from pipeline.ui.shapes import shape_of
 
 FOLDER = Path(__file__).resolve().parent
 #: The pages that every page links to, where there is one: path, word.
 NAVIGATION = (("", "Runs"), ("new", "New run"), ("costs", "Costs"), ("review", "Review"), ("questions", "Questions"))
+
+#: How a status is drawn, colour only repeats it: word → (symbol of the sprite, class). Any other word is pending.
+_SHAPES: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys((COMPLETED, "approved", "agrees"), ("s-done", "st-done")),
+    **dict.fromkeys(("reused", "edited", "read from cache"), ("s-reused", "st-done")),
+    "running": ("s-run", "st-run"),
+    **dict.fromkeys((PENDING, "to review"), ("s-pending", "st-idle")),
+    "waits for a person": ("s-wait", "st-wait"),
+    **dict.fromkeys(("finding", "severe", "outcome unknown"), ("s-wait", "st-fail")),
+    "waits for a batch": ("s-batch", "st-wait"),
+    **dict.fromkeys((FAILED, "conflict", "cannot be read"), ("s-failed", "st-fail")),
+    **dict.fromkeys((GONE, "connection lost"), ("s-gone", "st-fail")),
+    **dict.fromkeys(("interrupted", "cut off", "stopped as asked"), ("s-paused", "st-idle")),
+    **dict.fromkeys(
+        ("stopped at the ceiling", "paused by a rate limit", "stopped by the account's limit"), ("s-paused", "st-fail")
+    ),
+    SKIPPED: ("s-skipped", "st-idle"),
+}
 
 
 @dataclass(frozen=True)
@@ -77,7 +96,7 @@ def environment() -> Environment:
         money=_money, upper=_upper, when=_when, duration=_duration, count=words.count, size=words.size,
         one_line=words.one_line,
     )  # fmt: skip
-    found.globals.update(shape_of=shape_of)
+    found.globals.update(shape_of=_shape_of)
     return found
 
 
@@ -99,6 +118,11 @@ def render(template: str, data: Mapping[str, Any], here: Here, **more: Any) -> s
         .get_template(template)
         .render({"url": here.url, "here": here, "error": None, "form": {}, "live": None, **data, **more})
     )
+
+
+def _shape_of(word: str) -> tuple[str, str]:
+    """Return the symbol and the class of a status word."""
+    return _SHAPES.get(word, ("s-pending", "st-idle"))
 
 
 def _money(usd: Any) -> str:
