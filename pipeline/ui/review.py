@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -12,7 +13,6 @@ from starlette.responses import Response
 from pipeline.app.preview import preview
 from pipeline.app.review import WORDS, CourseReview, LessonReview, Wish, checked_edit, decide, progress
 from pipeline.app.review_form import edit_form, editable_parts, placed_findings, question_numbers
-from pipeline.app.run_list import row_of
 from pipeline.errors import ConfigError, DecidedMeanwhile, RunNotFound
 from pipeline.lessons.review import differences, leaves
 from pipeline.records.reviews import CONFLICT, DECIDED, EDIT, OPEN, UNDO
@@ -30,12 +30,10 @@ def _reviews(desk: Desk, request: Request) -> Data:
     rows = []
     heads = (head for head in desk.heads() if (head.document.get("pipeline") or COURSES) == COURSES)
     for head in islice(heads, _MOST):
-        row: Data = {"run": row_of(head).to_json(), "progress": None}
-        try:
-            course = CourseReview(desk.store(), load(desk.store(), head.run_id))
-            row["progress"] = progress(course.queue())
-        except ConfigError:
-            row["progress"] = None
+        row: Data = {"run": head.run_id, "title": "", "progress": None}
+        with suppress(ConfigError):
+            course = _course(desk, head.run_id)
+            row |= {"title": course.course["title"], "progress": progress(course.queue())}
         rows.append(row)
     return {"courses": rows}
 
