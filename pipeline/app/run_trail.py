@@ -21,6 +21,8 @@ from pipeline.store.reader import all_records
 #: Events that are shown; points of the money line (thinned to half beyond); ends of items that a rate is taken from.
 MOST_EVENTS, MOST_POINTS, MOST_ENDS = 50, 150, 40
 _ZERO = Decimal(0)
+#: After these what was spent is another.
+_PAID = (CallEnded, ChargeSettled, Gap)
 
 
 class ItemCalls(NamedTuple):
@@ -104,25 +106,29 @@ class Trail:
         """Take in a record that `state` was just folded with."""
         self.events.append(record)
         fact = record.fact
-        if isinstance(fact, RunResumed) or not self._since:
-            if self._since:
-                self._before = self.active(self.last)
-                self.pauses.append((self._before, record.at))
-            self._since = record.at
-            self.ends.clear()
+        if not self._since or isinstance(fact, RunResumed):
+            self._own(record.at)
         self.last = record.at
-        if isinstance(fact, TaskCompleted | TaskFailed):
+        if isinstance(fact, (TaskCompleted, TaskFailed)):
             self.ends.append((fact.path, record.at))
-            if (known := self.items.get((fact.path, fact.task))) is not None:
+            if self.items and (known := self.items.get((fact.path, fact.task))) is not None:
                 self.items[fact.path, fact.task] = known._replace(ended=record.at)
         elif isinstance(fact, CallStarted):
             self._begin(record, fact)
-        elif isinstance(fact, CallEnded | ChargeSettled | Gap):
+        elif isinstance(fact, _PAID):
             if isinstance(fact, CallEnded):
                 self._end(record, fact)
             elif isinstance(fact, ChargeSettled):
                 self.settled.setdefault(fact.call, []).append(record.seq)
             self._pay(record.at, state.total.usd + state.total.low)
+
+    def _own(self, at: str) -> None:
+        """Begin with a new owner: the time before does not count."""
+        if self._since:
+            self._before = self.active(self.last)
+            self.pauses.append((self._before, at))
+        self._since = at
+        self.ends.clear()
 
     def freeze(self) -> Trail:
         """Return a copy that later records do not change; only what is known of single items may grow."""
