@@ -8,6 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 
 from pipeline.records.charge import Charge
+from pipeline.records.kinds import TaskCompleted, TaskFailed
+from pipeline.records.values import encode_value
 from tests.runs import BEGIN, Script
 
 LESSON = Charge(
@@ -68,3 +70,13 @@ def corrupt_run(root: Path) -> str:
     folder.mkdir(parents=True)
     (folder / "checkpoint.json").write_text('{"run_id": ')
     return folder.name
+
+
+def large_run(root: Path, items: int) -> str:
+    """A run of so many items, every 500th of them failed; its process is gone."""
+    script = Script(root).begin("seed").complete("seed", {}).begin("sow").complete("sow", {}).begin("lessons")
+    error = {"type": "TaskRejected", "message": "the reply is no JSON"}
+    for number in range(1, items + 1):
+        done = TaskCompleted("lessons#1", f"parts/{number}", encode_value(number), hash="0" * 16, item="0" * 16)
+        script.add(done if number % 500 else TaskFailed(done.path, done.task, error), after=0.1)
+    return script.leave()

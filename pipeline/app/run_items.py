@@ -58,7 +58,7 @@ def items_of(state: RunState, trail: Trail, path: str, *, owned: bool) -> Items:
         if place == path and (task not in table or task in ended):
             others[task] = BATCH if (place, task) in sent and word == RUNNING else word
     others |= {name: PENDING for name in _to_come(state, path) if name not in table and name not in others}
-    names = trail.orders[path].names(table.keys() | others.keys() if others else table.keys())
+    names = trail.orders[path].names([*table, *(name for name in others if name not in table)])
     return Items(path, names, [others.get(name, COMPLETED) for name in names] if others else [COMPLETED] * len(names))
 
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from pipeline.clock import iso
-from pipeline.records.codec import encode_fact
-from pipeline.records.kinds import TaskCompleted, TaskFailed
-from pipeline.records.lines import encode_line
-from pipeline.records.values import encode_value
 from tests.browsers import Window
-from tests.runs import BEGIN, Script
+from tests.runs import Script
+from tests.sample_runs import large_run
 from tests.unit.ui.test_call_page import ask, begun
 from tests.unit.ui.test_run_page import course, send
 
@@ -28,22 +23,6 @@ def look(window: Window) -> None:
     assert window.findings() == []
 
 
-def many(root: Path, items: int) -> str:
-    """A run with so many items, every 500th of them failed; its process is gone."""
-    script = begun(root)
-    lines = []
-    for number in range(1, items + 1):
-        name, error = f"parts/{number}", {"type": "TaskRejected", "message": "the reply is no JSON"}
-        fact = TaskCompleted("lessons#1", name, encode_value(number), hash="0" * 16, item="0" * 16)
-        failed = TaskFailed("lessons#1", name, error)
-        at = iso(BEGIN + timedelta(seconds=60 + number * 0.1))
-        lines.append(encode_line(script._seq + number, at, 1, encode_fact(fact if number % 500 else failed)))
-    for place in range(0, items, 1000):
-        script._journal.append(script._seq + 1 + place, lines[place : place + 1000], sync=False)
-    script._journal.close()
-    return script.id
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_run_an_item_and_a_call_are_shown_in_every_width(root: Path, window: Window, scheme: str) -> None:
     script = course(root, made=5)
@@ -56,7 +35,7 @@ def test_a_run_an_item_and_a_call_are_shown_in_every_width(root: Path, window: W
 
 
 def test_the_map_of_items_is_moved_in_by_keys(root: Path, window: Window) -> None:
-    run = many(root, 100_000)
+    run = large_run(root, 100_000)
     window.page.emulate_media(color_scheme="dark")
     page = window.open(f"runs/{run}")
     look(window)

@@ -1,4 +1,4 @@
-"""Speed of the page of runs over 10,000 runs, on files and on SQLite: CPU time of its data and its HTML.
+"""Speed of the desk: the page of runs over 10,000 runs, a run of 100,000 items; CPU time of data and HTML.
 
     python tests/benchmarks/desk.py
 
@@ -20,12 +20,13 @@ from pipeline.app.run_index import RunFilter  # noqa: E402
 from pipeline.app.stores import open_store  # noqa: E402
 from pipeline.ui.desk import Desk  # noqa: E402
 from pipeline.ui.layout import Here, render  # noqa: E402
+from pipeline.ui.run import run_page  # noqa: E402
 from pipeline.ui.runs import PAGES  # noqa: E402
 from tests.benchmarks.measure import best, folder, say  # noqa: E402
 from tests.runs import BEGIN  # noqa: E402
-from tests.sample_runs import completed_run, dead_run, failed_run  # noqa: E402
+from tests.sample_runs import completed_run, dead_run, failed_run, large_run  # noqa: E402
 
-_RUNS = 10_000
+_RUNS, _ITEMS = 10_000, 100_000
 _QUERIES = {
     "newest page": "", "page in the middle": "after=20260112_210622", "by status": "status=failed",
     "by text, subject and status": "q=higher&subject=physics&status=completed", "no run matches": "q=nothing",
@@ -74,8 +75,27 @@ def measure(kind: str, url: str, goal: float) -> None:
     say(f"{kind}: size of the page", len(page(cold, "")) / 1000, 80.0, "kB")
 
 
+def measure_items(home: Path) -> None:
+    """Measure the page of a run of 100,000 items: before the server has seen it, and then."""
+    run = large_run(home / "items", _ITEMS)
+    scope = {"type": "http", "path": f"/runs/{run}", "headers": [], "query_string": b"", "path_params": {"run": run}}
+
+    def shown(desk: Desk) -> str:
+        return render("run.html", run_page(desk, Request(scope)), Here(f"runs/{run}"))
+
+    # What is imported is not measured.
+    shown(Desk(f"files:{home / 'items'}"))
+    desk = Desk(f"files:{home / 'items'}")
+    begun = time.process_time()
+    shown(desk)
+    say(f"{_ITEMS:,} items: page of the run, cold", (time.process_time() - begun) * 1000, 1000.0, "ms")
+    say(f"{_ITEMS:,} items: page of the run", best(lambda: shown(desk), 10, time.process_time) * 1000, 1000.0, "ms")
+    say(f"{_ITEMS:,} items: size of the page", len(shown(desk)) / 1000, 80.0, "kB")
+
+
 def main() -> None:
     with folder() as home:
+        measure_items(home)
         root = made(home)
         measure("files", f"files:{root}", 100.0)
         copied(root, f"sqlite:{home / 'runs.db'}")
