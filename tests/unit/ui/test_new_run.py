@@ -23,7 +23,7 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def await_runs(root: Path, number: int) -> list[str]:
     """The ids of so many completed runs, oldest first."""
-    for _ in range(1200):
+    for _ in range(2400):
         heads = list(open_store(f"files:{root}").heads())
         if len(heads) == number and all(head.document.get("status") == "completed" for head in heads):
             return sorted(head.run_id for head in heads)
@@ -71,7 +71,7 @@ def test_unfinished_run_goes_on_with_its_own_settings(desk: Served, root: Path) 
     course = {"subject": "mathematics", "level": "national_5", "model": "offline"}
     assert desk.post("new", course | {"lessons": "2", "until": "sow"}).status == 303
     store = open_store(f"files:{root}")
-    for _ in range(600):
+    for _ in range(2400):
         (head,) = store.heads()
         if head.document.get("status_detail") == "stopped_as_asked":
             break

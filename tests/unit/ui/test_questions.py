@@ -31,7 +31,7 @@ def run(root: Path, tmp_path: Path, store: Store) -> str:
 
 
 def await_status(store: Store, run: str, wanted: str) -> None:
-    for _ in range(600):
+    for _ in range(2400):
         state = load(store, run)
         if wanted in (state.status, state.detail) and not next(iter(store.heads())).owned:
             return
