@@ -51,6 +51,8 @@ def read_fields(typed: Mapping[str, str], store: str, *, starting: bool = False)
     execution = Execution(store=store, given=frozenset({"store"}) if store else frozenset())
     for name, text in values.items():
         try:
+            if not text.isprintable():
+                raise ConfigError(f"{option_name(name)} holds a character that cannot be typed.", code="invalid_option")
             value = FIELDS[name](text, option_name(name))
             if name in Identity.__slots__:
                 asked = replace(asked, **{name: value}, given=asked.given | {name})

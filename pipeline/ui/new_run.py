@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 
 from pipeline.app.cost_estimate import total_usd
-from pipeline.app.course_fields import FIELDS, arguments, defaults, read_fields
+from pipeline.app.course_fields import arguments, defaults, read_fields
 from pipeline.app.courses import MOST, CourseLine, check
 from pipeline.app.plan import CoursePlan, plan
 from pipeline.app.processes import start
@@ -19,6 +19,9 @@ from pipeline.settings import DEFAULT_CEILING_USD, DEFAULT_MODEL, EFFORTS, OFFLI
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute, StreamRoute, WriteRoute, place
 
+#: The settings that the form has.
+OFFERED = ("subject", "level", "lessons", "model", "max_cost_usd", "daily_budget_usd", "batch", "review", "blind_solve",
+           "effort", "until", "sample", "concurrency", "force")  # fmt: skip
 #: What the table of courses is called, in messages and beside the output of its process.
 _TABLE = "courses.csv"
 
@@ -29,9 +32,9 @@ def _new(desk: Desk, request: Request) -> Data:
 
 
 def _filled(desk: Desk, typed: Mapping[str, str], *, starting: bool = False) -> Data:
-    typed = {name: text for name, text in typed.items() if name in FIELDS}
+    typed = {name: typed[name] for name in OFFERED if name in typed}
     read = read_fields(typed, desk.store_url or "", starting=starting)
-    errors, made, refused = dict(read.errors) if typed else {}, None, ""
+    errors, made, refused = dict(read.errors) if typed or starting else {}, None, ""
     if not read.errors:
         try:
             made = plan(read.asked, read.execution)
@@ -39,6 +42,7 @@ def _filled(desk: Desk, typed: Mapping[str, str], *, starting: bool = False) -> 
             refused = f"{error.message} {error.hint}".strip()
     files = Catalogue(read.asked.catalogue).files()
     return {
+        "offered": list(OFFERED),
         "fields": {**defaults(), **typed},
         "set_before": sorted(defaults()),
         "usual": {"lessons": Identity().lessons, "max_cost_usd": str(DEFAULT_CEILING_USD)},
@@ -67,13 +71,14 @@ def _start(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer:
     data = _filled(desk, form, starting=True)
     if data["errors"] or data["refused"]:
         return PageAnswer("new.html", data, 400)
-    begun = start(["lessons", *arguments(form), "--yes"], desk.store_url)
+    offered = {name: form[name] for name in OFFERED if name in form}
+    begun = start(["lessons", *arguments(offered), "--yes"], desk.store_url)
     return place(f"runs/{begun.run}" if begun.run else "")
 
 
 def _table(desk: Desk, request: Request) -> Data:
     """Return the form for a table of courses, empty."""
-    return {"text": "", "lines": [], "wrong": [], "expected_usd": None, "worst_usd": None, "most": MOST}
+    return {"text": "", "lines": [], "wrong": [], "hint": "", "expected_usd": None, "worst_usd": None, "most": MOST}
 
 
 def _courses(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer:
@@ -85,7 +90,7 @@ def _courses(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer
         lines = check(text, _TABLE, read.asked, read.execution)
     except ConfigError as error:
         wrong = [{"line": number, "error": said} for number, said in error.data.get("lines", [(None, error.message)])]
-        return PageAnswer("courses.html", data | {"wrong": wrong}, 400)
+        return PageAnswer("courses.html", data | {"wrong": wrong, "hint": error.hint}, 400)
     if form.get("do") == "start":
         start(["courses", _TABLE, "--yes"], desk.store_url, files={_TABLE: text})
         return place("")

@@ -57,6 +57,10 @@ def test_start_makes_a_process_and_goes_to_its_run(desk: Served, root: Path) -> 
     refused = desk.post("new", {"subject": "mathematics", "level": "", "lessons": "1"})
     assert refused.status == 400
     assert "Choose a level" in refused.text
+    nothing = desk.post("new", {})
+    assert (nothing.status, "Choose a subject" in nothing.text) == (400, True)
+    odd = desk.post("new", {"subject": "maths", "level": "n5", "model": "off\0line", "out": "/elsewhere"})
+    assert (odd.status, "cannot be typed" in odd.text) == (400, True)
     no_key = desk.post("new", {"subject": "mathematics", "level": "national_5", "model": "claude-sonnet-5-5"})
     assert no_key.status == 400
     assert "needs a credential" in no_key.text
