@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from pipeline.app import processes
-from pipeline.app.cost_report import read as read_costs
 from pipeline.app.plan import expected_of
 from pipeline.app.run_advice import advice
 from pipeline.app.run_items import BATCH, REUSED, RUNNING, Items, items_of, page, visits
@@ -24,7 +23,7 @@ from pipeline.app.run_trail import ItemCalls
 from pipeline.app.run_watch import RunNow
 from pipeline.app.words import missing_records, one_line, pairs, short_hash
 from pipeline.clock import iso, parse_iso
-from pipeline.cost.report import NOWHERE, TOKEN_KIND, at_least, of_sums, report
+from pipeline.cost.report import NOWHERE, TOKEN_KIND, ReportLine, at_least, of_sums, report
 from pipeline.errors import PipelineError
 from pipeline.records.documents import spend_rows
 from pipeline.records.kinds import CallEnded, CallStarted
@@ -217,21 +216,22 @@ def _event(record: Any) -> Data:
             "text": without_secrets(details(fact)), "bad": kind in ("step_failed", "task_failed", "gap")}  # fmt: skip
 
 
-def costs_of(desk: Desk, now: RunNow, by: str) -> Data:
-    """Return the costs by step, item, model or kind; single items are read from the records."""
+def costs_part(desk: Desk, run: str, query: Query) -> Data:
+    """Return the costs by step, item, model or kind; those of single items are at least what their calls cost."""
+    now, by = desk.watched(run), query.get("costs", "")
     by = by if by in COSTS_BY else "step"
-    if by == "item":
-        postings = read_costs(desk.store(), now.head).postings
-    else:
-        postings = list(of_sums(spend_rows(now.state, str), NOWHERE))
-    made = report(postings, by)
-    lines = made.lines
-    if len(lines) > _MOST_LINES:
-        lines = sorted(lines, key=at_least, reverse=True)[:_MOST_LINES]
+    made = report(of_sums(spend_rows(now.state, str), NOWHERE), "step" if by == "item" else by)
+    lines = list(map(_item_line, now.trail.items.items())) if by == "item" else list(made.lines)
+    shown = sorted(lines, key=at_least, reverse=True)[:_MOST_LINES] if len(lines) > _MOST_LINES else lines
     return {
-        "by": by, "of": list(COSTS_BY), "lines": [line.to_json() for line in lines], "total": made.total.to_json(),
-        "left_out": len(made.lines) - len(lines),
+        "by": by, "of": list(COSTS_BY), "lines": [line.to_json() for line in shown], "total": made.total.to_json(),
+        "left_out": len(lines) - len(shown),
     }  # fmt: skip
+
+
+def _item_line(item: tuple[tuple[str, str | None], ItemCalls]) -> ReportLine:
+    (path, task), work = item
+    return ReportLine(key=item_name(path, task), calls=len(work.calls), usd=work.usd)
 
 
 def _settings(state: RunState) -> list[list[str]]:
@@ -247,6 +247,7 @@ PARTS = {
     "money": ("_run_money.html", money_part),
     "items": ("_run_items.html", items_part),
     "log": ("_run_log.html", log_part),
+    "costs": ("_run_costs.html", costs_part),
 }
 
 
@@ -255,12 +256,13 @@ def run_page(desk: Desk, request: Request) -> Data:
     run, query = request.path_params["run"], request.query_params
     now = desk.watched(run)
     state = now.state
+    asked = {name: query[name] for name in ("state", "from", "step", "costs") if name in query}
     return {
         "run": run, **{name: part(desk, run, query) for name, (_, part) in PARTS.items()},
-        "costs": costs_of(desk, now, query.get("costs", "step")), "settings": _settings(state),
+        "settings": _settings(state),
         "pins": [[name, blob[:12]] for name, blob in state.pins.items()],
         "made": pairs({"version": state.product}) if state.product else "", "seq": state.seq,
-        "live": None if now.ended else live(f"runs/{run}/events", state.seq, **query),
+        "live": None if now.ended else live(f"runs/{run}/events", state.seq, **asked),
     }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from pipeline.records.values import canonical, digest, encode_value
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reader import load
 from pipeline.ui.item_map import map_of
+from pipeline.ui.run import PARTS
 from pipeline.ui.shape import shape_of_run
 from tests.desks import Served
 from tests.runs import BEGIN, Script
@@ -74,6 +75,18 @@ def test_a_run_whose_process_died_is_never_called_running(root: Path, desk: Serv
     text = desk.get(f"runs/{run}").text
     assert "running" not in text.partition("<main")[2]
     assert "Lesson 3 &lt;b&gt;" in text
+
+
+def test_costs_follow_the_run_by_item_too(root: Path, desk: Served) -> None:
+    script = course(root, made=1)
+    assert set(PARTS) == {"status", "what", "chain", "money", "items", "log", "costs"}
+    data = desk.data(f"runs/{script.id}?costs=item&path=x&seq=9")
+    assert data["live"]["query"] == {"costs": "item"}
+    assert [(row["key"], row["calls"], row["cost_usd"]) for row in data["costs"]["lines"]] == [
+        ("sow", 1, 0.05), ("lessons/1", 1, 0.1),
+    ]  # fmt: skip
+    assert data["costs"]["total"]["cost_usd"] == 0.15
+    script.leave()
 
 
 def test_items_are_shown_by_state(root: Path, desk: Served) -> None:
