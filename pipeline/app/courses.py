@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _NEEDED = ("subject", "level")
 #: Characters: no table of courses is longer; a file without an end (a device, a pipe) is not read until memory is full.
 MOST = 1_000_000
+#: Faults that are told of one table.
+_MOST_FAULTS = 50
 _YES, _NO = frozenset({"yes", "true", "1"}), frozenset({"no", "false", "0"})
 
 
@@ -165,6 +167,9 @@ def check(text: str, name: str, asked: Identity, execution: Execution) -> list[C
     lines: list[CourseLine] = []
     known: dict[tuple[str, ...], int] = {}
     for number, cells in _rows(text, name):
+        if len(wrong) >= _MOST_FAULTS:
+            wrong.append((number, "this line and those below it were not looked at"))
+            break
         try:
             its_identity, its_execution = _settings(cells, asked, execution)
             course = Catalogue(its_identity.catalogue).course(its_identity.subject, its_identity.level)

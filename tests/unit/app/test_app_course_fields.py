@@ -59,5 +59,8 @@ def test_table_of_courses_is_checked_line_by_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as refused:
         check("subject,level,lessons\nmaths,n5,2\nmaths,n9,1\nphysics,higher,x\n", "pasted", asked, execution)
     assert [number for number, _ in refused.value.data["lines"]] == [3, 4]
+    with pytest.raises(ConfigError, match="line 52: this line and those below it were not looked at") as refused:
+        check("subject,level\n" + "maths,n9\n" * 10_000, "pasted", asked, execution)
+    assert len(refused.value.data["lines"]) == 51
     with pytest.raises(ConfigError, match="longer than"):
         check("subject,level\n" + "x" * 1_000_000, "pasted", asked, execution)
