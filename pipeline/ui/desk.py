@@ -19,7 +19,7 @@ from pipeline.store.base import Head, Store
 
 #: The cookie that keeps the name of who decides here.
 NAME_COOKIE = "desk-name"
-_MOST_NAME = 80
+MOST_NAME = 80
 
 
 class Desk:
@@ -80,4 +80,4 @@ class Desk:
 
     def name(self, request: Request) -> str:
         """Return who is at the desk, as typed in one of its forms; "" where nobody has said so."""
-        return unquote(request.cookies.get(NAME_COOKIE, ""))[:_MOST_NAME]
+        return unquote(request.cookies.get(NAME_COOKIE, ""))[:MOST_NAME]

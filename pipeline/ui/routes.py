@@ -31,7 +31,7 @@ from pipeline.errors import (
 )
 from pipeline.records.redaction import without_secrets
 from pipeline.ui import call, costs, item, moments, new_run, questions, review, run, runs
-from pipeline.ui.desk import NAME_COOKIE, Desk
+from pipeline.ui.desk import MOST_NAME, NAME_COOKIE, Desk
 from pipeline.ui.layout import FOLDER, NAVIGATION, Here, render
 from pipeline.ui.pages import (
     Data,
@@ -186,7 +186,9 @@ def _write(desk: Desk, write: WriteRoute) -> Endpoint:
         else:
             response = RedirectResponse(_target(request, went), 303)
         if form.get("by"):
-            response.set_cookie(NAME_COOKIE, quote(form["by"].strip()), _YEAR, httponly=True, samesite="strict")
+            response.set_cookie(
+                NAME_COOKIE, quote(form["by"].strip()[:MOST_NAME]), _YEAR, httponly=True, samesite="strict"
+            )
         return response
 
     async def endpoint(request: Request) -> Response:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from starlette.requests import Request
 
+from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError
 from pipeline.ui import guard, routes
 from pipeline.ui.desk import Desk
@@ -19,6 +20,7 @@ from pipeline.ui.server import ServerAddress, keys_for, listen
 from tests.desks import PATIENCE, Served, serving
 from tests.sample_runs import failed_run
 
+CLOCK = SystemClock()
 #: What the write of these tests was given.
 DONE: list[dict[str, str]] = []
 
@@ -27,7 +29,7 @@ def _note(desk: Desk, request: Request, form: FormFields) -> str:
     if form.get("refuse"):
         raise ConfigError("It is refused: sk-ant-secret123456.", code="refused", command="./pipeline.sh list")
     DONE.append(dict(form))
-    return place("", {"q": form.get("text")})
+    return place("", {"q": form.get("text", "")[:100]})
 
 
 @pytest.fixture(autouse=True)
@@ -125,7 +127,9 @@ def test_write_of_the_desks_own_page_is_done_and_leads_on(desk: Served) -> None:
     got = desk.post("note", {"text": "a b", "by": "M. Reid"})
     assert (got.status, got.headers["location"]) == (303, "./?q=a+b")
     assert DONE == [{"text": "a b", "by": "M. Reid"}]
+    assert desk.post("note", [("run", "x")] * 20_001).status == 400
     assert desk.cookies["desk-name"] == "M.%20Reid"
+    assert len(desk.post("note", {"by": "é" * 100_000}).headers["set-cookie"]) < 1000
     assert desk.post("note", {"text": "x"}, {"HX-Request": "true"}).headers["hx-redirect"] == "./?q=x"
 
 
@@ -204,8 +208,14 @@ def test_uploaded_file_is_its_text(desk: Served) -> None:
     headers = own | {"Content-Type": "multipart/form-data; boundary=b"}
     assert desk.ask("POST", "/note", headers, body).status == 303
     assert DONE == [{"by": "Aé", "text": "subject,level\r\nmaths,n5\r\n"}]
-    for broken in (body.replace(b"maths", b"\xff\xfe"), b"--b--"):
-        assert desk.ask("POST", "/note", headers, broken).status in (303, 400)
+    many = b"".join(b'--b\r\nContent-Disposition: form-data; name="x%d"\r\n\r\ny\r\n' % n for n in range(50_000))
+    for broken in (body.replace(b"maths", b"\xff\xfe"), many, many[: guard.MOST_BYTES]):
+        at = CLOCK.monotonic()
+        assert desk.ask("POST", "/note", headers, broken).status == 400
+        assert CLOCK.monotonic() - at < 2
+    assert desk.ask("POST", "/note", headers, b"--b--").status == 303
+    large = body.replace(b"maths", b"m" * 4_000_000)
+    assert desk.ask("POST", "/note", headers, large).status == 303
     assert desk.ask("POST", "/note", own | {"Content-Type": "text/plain"}, b"text=x").status == 400
 
 
