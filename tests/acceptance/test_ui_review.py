@@ -144,4 +144,7 @@ def test_pages_of_the_review_are_whole_at_every_width(root: Path, run: str, wind
         for width in (320, 390, 1280, 1920):
             page.set_viewport_size({"width": width, "height": 900})
             assert window.sideways() <= 0, f"{path} at {width}"
+            for bar in page.locator(".decide").all():
+                # It leaves the screen to the lesson, also where the name is still to be given.
+                assert (bar.bounding_box() or {})["height"] < 160, f"{path} at {width}"
         assert window.findings() == [], path
