@@ -12,6 +12,8 @@ from pipeline import Pipeline, StepContext, step
 from pipeline.app.gates import answer, gates
 from pipeline.clock import SystemClock
 from pipeline.errors import DecidedMeanwhile
+from pipeline.records.run import RunState
+from pipeline.store.base import Store
 from pipeline.store.files import FileStore
 from pipeline.store.reader import load
 from pipeline.store.run_folder import RunFolder
@@ -116,7 +118,12 @@ def test_second_answer_to_a_question_is_told_the_first(root: Path, run: str) -> 
 def test_only_runs_that_ask_are_read(root: Path, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     store = FileStore(root, SystemClock())
     read: list[str] = []
-    monkeypatch.setattr("pipeline.app.gates.load", lambda place, name: (read.append(name), load(place, name))[1])
+
+    def noted(place: Store, name: str) -> RunState:
+        read.append(name)
+        return load(place, name)
+
+    monkeypatch.setattr("pipeline.app.gates.load", noted)
     assert [gate.run for gate in gates(store)] == [run]
     answer(store, run, "review", "A")
     read.clear()
