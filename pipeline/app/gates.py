@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.clock import SystemClock
 from pipeline.dot.labels import chosen
 from pipeline.engine.amendment import amend
-from pipeline.errors import ConfigError, DecidedMeanwhile
+from pipeline.errors import ConfigError, DecidedMeanwhile, RunNotFound
 from pipeline.formats.attractor.run_documents import head_view
 from pipeline.formats.attractor.source import DOT, Source
 from pipeline.records.kinds import Decision, Fact
@@ -54,7 +54,12 @@ def gates(store: Store, run: str = "") -> Iterator[Gate]:
         heads = store.heads(_asks)
         names = [head.run_id for head in heads if not head.corrupt]
     for name in names:
-        yield from open_gates(load(store, name))
+        try:
+            state = load(store, name)
+        except RunNotFound:
+            # It was removed since it was listed.
+            continue
+        yield from open_gates(state)
 
 
 def _asks(document: Mapping[str, Any]) -> bool:

@@ -128,3 +128,12 @@ def test_only_runs_that_ask_are_read(root: Path, run: str, monkeypatch: pytest.M
     answer(store, run, "review", "A")
     read.clear()
     assert (list(gates(store)), read) == ([], [])
+
+
+def test_run_that_was_removed_while_others_are_read_asks_nothing(root: Path, run: str) -> None:
+    store = FileStore(root, SystemClock())
+    newer = GATED.run(store=store).run_id
+    found = gates(store)
+    assert next(found).run == newer
+    store.delete(run)
+    assert list(found) == []
