@@ -60,10 +60,11 @@ def without_keys(text: str) -> str:
     return text
 
 
-#: A setting by whose name its value is a secret, in a URL, a connection string, JSON or a line of a file.
+#: A setting by whose name its value is a secret, in a URL, a connection string, JSON or a line of a file. It begins
+#: where a word does, and never gives back what it took: a text may be one word of a million characters.
 _NAMED = re.compile(
-    r"""([\w-]*(?:passw(?:or)?d|passphrase|pwd|secret|credential|api[-_]?key|access[-_]?key|(?:\b|_|-)token(?!s)
-        |\bpass(?==|%3d))[\w-]*)
+    r"""((?<![\w-])(?>[\w-]*(?:passw(?:or)?d|passphrase|pwd|secret|credential|api[-_]?key|access[-_]?key
+        |(?:\b|_|-)token(?!s)|\bpass(?==|%3d)))[\w-]*+)
         (\s*(?:=|%3d)\s*|["']\s*:\s*)
         ('(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|[^\s&,;'"]+)""",
     re.IGNORECASE | re.VERBOSE,

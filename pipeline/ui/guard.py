@@ -8,7 +8,7 @@ import re
 import secrets
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -150,7 +150,10 @@ class Guard:
 
     def _is_own(self, headers: Headers, host: str, name: str) -> bool:
         """Return whether a page of this desk sent it: the same host and port; a browser says so twice."""
-        origin = urlsplit(headers.get("origin", ""))
+        try:
+            origin = urlsplit(headers.get("origin", ""))
+        except ValueError:
+            return False
         same = origin.netloc.lower() == host.lower() or (origin.hostname or "") in self._named
         if origin.scheme not in ("http", "https") or not same:
             return False
@@ -174,7 +177,7 @@ class Guard:
         if len(given) != 1 or not (self._keys.knows(Headers(scope=scope)) or self._keys.takes(given[0])):
             return None
         rest = urlencode([(name, value) for name, value in query if name != "token"])
-        last = scope["path"].rpartition("/")[2]
+        last = quote(scope["path"].rpartition("/")[2])
         return f"./{last}" + (f"?{rest}" if rest else "")
 
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
@@ -71,6 +72,15 @@ _NAVIGATION = frozenset(path for path, _ in NAVIGATION) & {page.path for page in
 _STATUS: Mapping[type[PipelineError], int] = {
     RunNotFound: 404, RunLocked: 409, RunExists: 409, SettingsConflict: 409, DecidedMeanwhile: 409, WriteFailed: 500,
 }  # fmt: skip
+
+
+class _Number(IntegerConvertor):
+    """A number of a path: as long as any that means something here."""
+
+    regex = "[0-9]{1,18}"
+
+
+register_url_convertor("int", _Number())
 _YEAR = 365 * 24 * 3600
 Endpoint = Callable[[Request], Awaitable[Response]]
 

@@ -7,6 +7,7 @@ import secrets
 import socket
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from starlette.requests import Request
@@ -90,6 +91,14 @@ def test_token_of_the_link_works_once_and_leaves_the_address(desk: Served) -> No
     assert (again.status, again.headers["location"]) == (303, "./"), "whoever is in may click the link again"
 
 
+@pytest.mark.parametrize("last", ["%E2%82%AC", "a%0d%0aSet-Cookie:%20x", "a%3Fb", "a%23b"])
+def test_link_to_any_path_leads_to_it(desk: Served, last: str) -> None:
+    got = desk.ask("GET", f"/runs/{last}?token={desk.token}")
+    assert got.status == 303
+    assert unquote(got.headers["location"]) == f"./{unquote(last)}"
+    assert got.headers["location"].isascii()
+
+
 def test_every_path_needs_the_cookie_and_a_wrong_one_is_none(desk: Served) -> None:
     name, _, value = desk.cookie.partition("=")
     for path in ("/", "/api/v1/", "/api/v1/runs/x/events", "/runs/x", "/nothing"):
@@ -141,6 +150,7 @@ def test_write_of_the_desks_own_page_is_done_and_leads_on(desk: Served) -> None:
         {"Origin": "null"},
         {"Origin": ""},
         {"Origin": "file://127.0.0.1"},
+        {"Origin": "http://["},
         {"Sec-Fetch-Site": "same-site"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": ""},

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pipeline.clock import SystemClock
 from tests.desks import Served
 from tests.sample_runs import completed_run, failed_run
+
+CLOCK = SystemClock()
 
 
 def test_page_and_json_show_the_same_runs(root: Path, desk: Served) -> None:
@@ -24,3 +27,16 @@ def test_what_there_is_not_is_404_and_names_the_newest_runs(root: Path, desk: Se
 
 def test_health_needs_no_token(desk: Served) -> None:
     assert desk.ask("GET", "/healthz").json["status"] == "ok"
+
+
+def test_number_of_any_length_is_not_found(root: Path, desk: Served) -> None:
+    run = failed_run(root)
+    for path in (f"runs/{run}/calls/", f"runs/{run}/frame/item/"):
+        assert desk.get(f"{path}{'9' * 5000}").status == 404
+        assert desk.get(f"{path}{'9' * 18}").status == 404
+
+
+def test_name_of_any_length_is_not_found_in_a_moment(desk: Served) -> None:
+    begun = CLOCK.monotonic()
+    assert desk.get(f"runs/{'a' * 30_000}").status == 404
+    assert CLOCK.monotonic() - begun < 2
