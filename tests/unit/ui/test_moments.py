@@ -65,6 +65,9 @@ def test_fork_is_planned_made_and_goes_on(desk: Served, root: Path, tmp_path: Pa
     assert planned["plan"]["changed"][0] == {"name": "params.reader", "value": "Bob", "steps": ["start"], "items": []}
     assert planned["plan"]["expected_usd"] == 0
     assert "made again: start" in desk.get(f"runs/{run}/time?at=hello&plan=1&set=params.reader%3DBob").text
+    unknown = desk.get(f"runs/{run}/time?at=hello&plan=1&set=raeder%3DBob").text
+    assert "no step knew this name" in unknown
+    assert "nothing finished has read it" not in unknown
     wrong = desk.post(f"runs/{run}/fork", [("at", "hello"), ("set", "settings.colour=blue"), ("do", "fork")])
     assert wrong.status == 400
     assert 'value="settings.colour=blue"' in wrong.text, "what was typed stays"
