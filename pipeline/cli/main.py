@@ -69,6 +69,7 @@ Examples:
   ./pipeline.sh lessons --resume latest
   ./pipeline.sh list --resumable
   ./pipeline.sh cost latest --by step
+  ./pipeline.sh install ui       optional packages for a command; extras lists them
 
 \b
 Exit codes:
