@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,11 +81,19 @@ def start(
     Raises:
         PipelineError: It ended before it named a run; the message, hint and code are its own, data["lines"] all of it.
     """
-    asked = json.dumps([list(arguments), store, dict(files or {})])
+    return _started(arguments, store, files or {}, wait, lambda folder: False)
+
+
+def _started(
+    arguments: Sequence[str], store: str | None, files: Mapping[str, str], wait: float, leaves: Callable[[Path], bool]
+) -> Started:
+    """Start a process, or find the one of the same click; not one that is about to end, as its output tells."""
+    asked = json.dumps([list(arguments), store, dict(files)])
     with _lock:
         for name in [name for name, (process, _) in _living.items() if process.poll() is not None]:
             del _living[name]
-        process, folder = _living.get(asked) or _begin(arguments, store, files or {})
+        found = _living.get(asked)
+        process, folder = found if found and not leaves(found[1]) else _begin(arguments, store, files)
         _living[asked] = process, folder
     return _told(process, folder, wait)
 
@@ -105,7 +113,12 @@ def resume(place: Store, store: str | None, run: str, more: Sequence[str] = ()) 
     row = row_of(head_of(place, run))
     if row.owned:
         return Started(int(place.holder(run).get("pid") or 0), run)
-    return start(resume_arguments(row, more), store)
+
+    def leaves(output: Path) -> bool:
+        # It has named the run, so it owned it: in this order.
+        return bool(_run_of(_objects(output / EVENTS))) and not head_of(place, run).owned
+
+    return _started(resume_arguments(row, more), store, {}, _WAIT_SECONDS, leaves)
 
 
 def stop(place: Store, run: str) -> int:
@@ -177,6 +190,8 @@ def _begin(
             [sys.executable, "-P", "-m", "pipeline", *words, "--json"],
             stdin=subprocess.DEVNULL, stdout=events, stderr=errors, env=variables, start_new_session=True,
         )  # fmt: skip
+    # Whoever has ended is waited for, or it would stay in the system's table as long as the server lives.
+    threading.Thread(target=process.wait, name="process", daemon=True).start()
     return process, folder
 
 
@@ -190,13 +205,17 @@ def _told(process: subprocess.Popen[bytes], folder: Path, wait: float) -> Starte
     while True:
         ended = process.poll()
         said = list(_objects(folder / EVENTS))
-        run = next((str(each["run"]) for each in said if each.get("run")), "")
+        run = _run_of(said)
         if run or ended == 0 or (ended is None and _clock.monotonic() > until):
             return Started(process.pid, run, folder)
         if ended is not None:
             raise _failure(ended, said, _read(folder / ERRORS))
         with suppress(subprocess.TimeoutExpired):
             process.wait(_LOOK_SECONDS)
+
+
+def _run_of(said: Iterable[Mapping[str, Any]]) -> str:
+    return next((str(each["run"]) for each in said if each.get("run")), "")
 
 
 def _failure(code: int, said: Sequence[Mapping[str, Any]], printed: str) -> PipelineError:

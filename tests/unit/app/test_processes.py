@@ -131,6 +131,29 @@ def test_stop_is_ctrl_c_once_and_resume_goes_on_in_a_process_of_its_own(
     until(lambda: status(place, run) == "completed")
 
 
+def test_resume_does_not_take_a_process_that_is_about_to_end_for_the_same_click(
+    tmp_path: Path, url: str, slow: list[str]
+) -> None:
+    begun, place = start(slow, url), open_store(url)
+    os.kill(begun.pid, signal.SIGKILL)
+    until(lambda: not place.holder(begun.run))
+    (tmp_path / "linger").touch()
+    first = resume(place, url, begun.run)
+    assert stop(place, begun.run) == first.pid
+    release(tmp_path)
+    until(lambda: not place.holder(begun.run))
+    assert status(place, begun.run) == "interrupted"
+    second = resume(place, url, begun.run)
+    assert (second.run, second.pid != first.pid) == (begun.run, True)
+    until(lambda: status(place, begun.run) == "completed")
+
+
+def test_process_that_ended_is_waited_for(url: str, slow: list[str]) -> None:
+    pid = start(slow, url).pid
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not Path(f"/proc/{pid}").exists())
+
+
 def test_killed_owner_is_seen_and_its_run_resumed_once(tmp_path: Path, url: str, slow: list[str]) -> None:
     started, place = start(slow, url), open_store(url)
     os.kill(started.pid, signal.SIGKILL)
