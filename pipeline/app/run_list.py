@@ -81,6 +81,8 @@ class RunRow:
     author: str = ""
     #: seq of the last record that this tells of; 0: not known.
     seq: int = 0
+    #: When the last step of a completed run ended: later records, such as reviews, are no work on it.
+    completed_at: str = ""
     #: Records are missing that may have held calls: the cost is a lower bound.
     at_least: bool = False
     #: Of a run that has no steps of ours: how many checkpoints of another system it holds.
@@ -145,6 +147,9 @@ def row_of(head: Head) -> RunRow:
         gone=head.gone,
         author=text("model", document.get("identity") or {}) or text("author"),
         seq=document.get("seq") or 0,
+        completed_at=max((str(step.get("completed_at") or "") for step in ended), default="")
+        if status == COMPLETED
+        else "",
         at_least=bool(sums.get("holes") or head.known),
         checkpoints=document.get("checkpoints") if threads else None,
         command=text("resume_command"),

@@ -84,7 +84,7 @@ def _steps_text(row: RunRow, done: int, failed: int) -> str:
 
 def _seconds(row: RunRow) -> float | None:
     try:
-        return (parse_iso(row.updated_at) - parse_iso(row.started_at)).total_seconds()
+        return (parse_iso(row.completed_at or row.updated_at) - parse_iso(row.started_at)).total_seconds()
     except ValueError:
         return None
 

@@ -265,6 +265,14 @@ def test_ten_processes_at_once_are_enough(seen: Served) -> None:
     assert "at most 10" in got.text
 
 
+def test_run_lasted_until_its_last_step_whatever_is_recorded_later() -> None:
+    done = {"step": "a", "status": "completed", "completed_at": "2026-01-09T14:30:42.000Z"}
+    times = {"started_at": "2026-01-09T14:30:22.000Z", "updated_at": "2026-01-09T15:30:22.000Z"}
+    head = {"status": "completed", "nodes": ["a"], "completed_steps": [done], **times}
+    assert row_data(row_of(Head("b", head)))["seconds"] == 20
+    assert row_data(row_of(Head("b", {**head, "status": "failed"})))["seconds"] == 3600
+
+
 def test_fork_and_threads_of_others_are_told(root: Path, desk: Served) -> None:
 
     fork = row_of(Head("b", {"pipeline": "own", "target": "x/g.dot", "parent": {"run": "a"}, "nodes": ["n"]}))
