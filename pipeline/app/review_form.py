@@ -15,7 +15,17 @@ from pipeline.publish.view import CourseView
 ALL = "conflict"
 #: Fields of a lesson that are edited as one.
 _HEAD = ("title", "outcome", "prior", "key_points", "keywords", "misconceptions", "notes")
-_LABELS = {"ask": "Question", "feedback": "Explanation", "text": "Text", "more": "More", "expression": "Calculation"}
+#: Fields as teachers call them: the names on the way to one, without its numbers → words, with a place for each number.
+_LABELS: Mapping[str, str] = {
+    "ask": "Question", "answer": "Answer", "expression": "Calculation behind the answer", "feedback": "Explanation",
+    "working": "Working, line {}", "marks": "Mark {}: what it is given for", "tests": "What it tests, {}",
+    "options text": "Option {}", "options why": "Option {}: what choosing it shows",
+    "options method": "Option {}: calculation that leads to it",
+    "options mistake": "Option {}: number of the misconception",
+    "wrong error": "Wrong answer {}: the slip", "wrong method": "Wrong answer {}: calculation that leads to it",
+    "wrong mistake": "Wrong answer {}: number of the misconception",
+    "more": "Note {}", "figures kind": "Figure {}: kind", "figures lines": "Figure {}, line {}",
+}  # fmt: skip
 #: A text of more characters gets more than a line.
 _LINE = 40
 
@@ -84,4 +94,8 @@ def _question_first(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _label(at: str, edit: str) -> str:
     words = (at.removeprefix(edit).lstrip(".") or at.rpartition(".")[2]).replace("_", " ").split(".")
-    return " ".join((_LABELS.get(words[0], words[0].capitalize()), *words[1:]))
+    part = f"{words.pop(0)} " if words[0].startswith("(") else ""
+    label = _LABELS.get(" ".join(word for word in words if not word.isdecimal()))
+    if label is None:
+        return part + " ".join((words[0].capitalize(), *words[1:]))
+    return part + label.format(*(word for word in words if word.isdecimal()))

@@ -94,7 +94,7 @@
   };
   document.addEventListener("keydown", (event) => {
     const { key, target } = event;
-    if (event.ctrlKey && key === "Enter") $("[data-send]", target.form || document)?.click();
+    if (event.ctrlKey && key === "Enter") ($("[data-send]", target.form || document) || $("[data-send]"))?.click();
     const typed = target.matches("input:not([type=checkbox], [type=radio]), textarea, select");
     if (typed && key === "Escape") target.blur();
     if (typed || event.ctrlKey || event.metaKey || event.altKey || (off.checked && key !== "?")) return;
