@@ -39,7 +39,13 @@ class Script:
     """One run being written, fact by fact."""
 
     def __init__(
-        self, root: Path, *, at: datetime = BEGIN, pins: Mapping[str, Any] | None = None, **params: str
+        self,
+        root: Path,
+        *,
+        at: datetime = BEGIN,
+        pins: Mapping[str, Any] | None = None,
+        execution: Mapping[str, Any] | None = None,
+        **params: str,
     ) -> None:
         self._store = FileStore(root, SystemClock(), disk=HastyDisk())
         self._at = at
@@ -48,7 +54,9 @@ class Script:
         params = params or {"subject": "mathematics", "level": "national_5"}
         identity = {"author": "model", "model": "claude-sonnet-5-5", "lessons": 3}
         texts = {"graph": graph, **{name: canonical(value) for name, value in (pins or {}).items()}}
-        fact = RunStarted("lessons", params, identity, {}, pins={name: digest(text) for name, text in texts.items()})
+        fact = RunStarted(
+            "lessons", params, identity, execution or {}, pins={name: digest(text) for name, text in texts.items()}
+        )
         first = encode_line(1, iso(at), 1, encode_fact(fact))
         self.id, self._journal = self._store.create(first, list(texts.values()), at=at)
         self._builder = Builder(self.id)

@@ -13,10 +13,10 @@ from pipeline.records.tasks import TaskTable
 
 #: The items of one page.
 PAGE = 100
-RUNNING, CUT_OFF, REUSED, INTERRUPTED = "running", "cut off", "reused", "interrupted"
+RUNNING, CUT_OFF, REUSED, INTERRUPTED, BEGUN = "running", "cut off", "reused", "interrupted", "begun"
 PERSON, BATCH = "waits for a person", "waits for a batch"
 #: As counts and bars show them.
-ORDER = (COMPLETED, REUSED, FAILED, RUNNING, BATCH, CUT_OFF, INTERRUPTED, PENDING)
+ORDER = (COMPLETED, REUSED, FAILED, RUNNING, BATCH, CUT_OFF, INTERRUPTED, BEGUN, PENDING)
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,13 @@ class Items:
     names: Sequence[str]
     #: The state of each.
     words: Sequence[str]
+    #: So many of the last are not to be made by this start: it makes a sample.
+    beyond: int = 0
+
+    @property
+    def left(self) -> int:
+        """Return how many are still to be made."""
+        return sum(word in (PENDING, RUNNING) for word in self.words) - self.beyond
 
     @property
     def counts(self) -> list[tuple[str, int]]:
@@ -57,16 +64,21 @@ def items_of(state: RunState, trail: Trail, path: str, *, owned: bool) -> Items:
     for place, task in _begun(state):
         if place == path and (task not in table or task in ended):
             others[task] = BATCH if (place, task) in sent and word == RUNNING else word
-    others |= {name: PENDING for name in _to_come(state, path) if name not in table and name not in others}
+    total, wanted = _lessons(state) if path == "lessons#1" else (0, 0)
+    to_come = (f"lessons/{number}" for number in range(1, total + 1))
+    others |= {name: PENDING for name in to_come if name not in table and name not in others}
     names = trail.orders[path].names([*table, *(name for name in others if name not in table)])
-    return Items(path, names, [others.get(name, COMPLETED) for name in names] if others else [COMPLETED] * len(names))
+    words = [others.get(name, COMPLETED) for name in names] if others else [COMPLETED] * len(names)
+    return Items(path, names, words, total - wanted)
 
 
 def open_word(state: RunState, *, owned: bool) -> str:
     """Return how work stands that has begun and not ended: it runs only while a living process owns the run."""
     if owned:
         return RUNNING
-    return CUT_OFF if state.status == IN_PROGRESS and state.detail == "running" else INTERRUPTED
+    if state.status == IN_PROGRESS and state.detail in ("running", "interrupted"):
+        return CUT_OFF if state.detail == "running" else INTERRUPTED
+    return BEGUN
 
 
 def _begun(state: RunState) -> Iterable[tuple[str, str]]:
@@ -75,13 +87,13 @@ def _begun(state: RunState) -> Iterable[tuple[str, str]]:
     return heard | state.unknown_tasks | state.submitted.keys()
 
 
-def _to_come(state: RunState, path: str) -> list[str]:
-    """Return the items that there are to be, where that is recorded: the lessons of a course."""
+def _lessons(state: RunState) -> tuple[int, int]:
+    """Return how many lessons a course is to have, and how many of them this start makes."""
     sow = state.steps.get("sow#1")
-    if state.pipeline != "lessons" or path != "lessons#1" or sow is None:
-        return []
-    total, sample = int(sow.outputs.get("lesson_count") or 0), state.execution.get("sample")
-    return [f"lessons/{number}" for number in range(1, min(total, int(sample or total)) + 1)]
+    if state.pipeline != "lessons" or sow is None:
+        return 0, 0
+    total = int(sow.outputs.get("lesson_count") or 0)
+    return total, min(int(state.execution.get("sample") or total), total)
 
 
 def page(items: Items, word: str, start: int) -> tuple[list[int], int]:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from pipeline.app.run_items import RUNNING, Items
+from pipeline.app.run_items import Items
 from pipeline.app.run_trail import Trail
 from pipeline.app.words import count, with_unpriced
 from pipeline.clock import parse_iso
 from pipeline.records.charge import dollars
 from pipeline.records.run import RunState, bare
-from pipeline.records.statuses import COMPLETED, FAILED, PENDING
+from pipeline.records.statuses import COMPLETED, FAILED
 
 _ZERO = Decimal(0)
 #: Fewer ends of items tell no rate.
@@ -43,7 +43,7 @@ class Money:
 def seconds_left(trail: Trail, items: Items | None) -> float | None:
     """Return the active seconds that what is left of the items takes at this rate; None: nothing tells."""
     ends = [parse_iso(at).timestamp() for path, at in trail.ends if items is not None and path == items.path]
-    left = _left(items)
+    left = items.left if items is not None else 0
     if not left or len(ends) < _LEAST_ENDS or ends[-1] <= ends[0]:
         return None
     return (ends[-1] - ends[0]) / (len(ends) - 1) * left
@@ -66,13 +66,9 @@ def money_of(
         step = bare(items.path)
         paid = sum((spend.usd + spend.low for key, spend in state.spend.items() if key.step == step), _ZERO)
         made = sum(word in (COMPLETED, FAILED) for word in items.words)
-        at_rate = (spent + (paid / made * _left(items) if made else _ZERO), active + left)
+        at_rate = (spent + (paid / made * items.left if made else _ZERO), active + left)
     ceiling = None if ceiling is None else Decimal(str(ceiling))
     return Money(spent, possibly, expected, at_rate, ceiling, total.calls, total.unpriced)
-
-
-def _left(items: Items | None) -> int:
-    return sum(word in (PENDING, RUNNING) for word in items.words) if items else 0
 
 
 def figures(money: Money) -> list[dict[str, Any]]:

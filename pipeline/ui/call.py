@@ -20,6 +20,7 @@ from pipeline.ui.pages import Data, PageRoute, RawRoute, StreamRoute, WriteRoute
 #: Characters of a text that one page holds; of a prompt's segment that is shown without being asked for.
 PIECE, SHORT = 1 << 16, 4_000
 VIEWS = ("text", "json", "page")
+_MOST_DIGITS = 10
 
 
 def _call(desk: Desk, request: Request) -> Call:
@@ -43,7 +44,7 @@ def call_page(desk: Desk, request: Request) -> Data:
         "charge": call.charge(), "prompt": _prompt(desk, call),
         "reply": _reply(desk, call, query.get("view", ""), query.get("piece", "")),
         "others": [other for other in rows_of(desk, run, fact.path, fact.task) if other["seq"] != call.start.seq],
-        "beside": _beside(desk, call, int(beside)) if beside.isdigit() else None,
+        "beside": _beside(desk, call, natural(beside)) if natural(beside) else None,
     }  # fmt: skip
 
 
@@ -61,10 +62,15 @@ def rows_of(desk: Desk, run: str, path: str, task: str | None) -> list[Data]:
     return [row_of(desk, call) for call in calls_of(desk.store(), run, desk.watched(run).trail, path, task)]
 
 
+def natural(text: str, otherwise: int = 0) -> int:
+    """Return the number that a query asks for; `otherwise` where it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS else otherwise
+
+
 def piece_of(text: str, asked: str) -> Data:
     """Return a piece of a long text, and which of how many it is."""
     pieces = max(-(-len(text) // PIECE), 1)
-    piece = min(max(int(asked) if asked.isdigit() else 1, 1), pieces)
+    piece = min(max(natural(asked, 1), 1), pieces)
     return {"text": text[(piece - 1) * PIECE : piece * PIECE], "piece": piece, "pieces": pieces}
 
 
@@ -148,7 +154,7 @@ def reply_frame(desk: Desk, request: Request) -> Response:
     call = _call(desk, request)
     order = (call.fact.task or "").rpartition("/")[2]
     row = {
-        "order": int(order) if order.isdigit() else 0, "lesson": lesson_in(_text(desk, call)),
+        "order": natural(order), "lesson": lesson_in(_text(desk, call)),
         "schema": asked_of(desk.store(), call).get("schema_version", 1),
     }  # fmt: skip
     return framed(preview(desk.store(), desk.state(call.run), row))

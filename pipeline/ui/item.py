@@ -19,7 +19,7 @@ from pipeline.records.redaction import without_secrets
 from pipeline.records.run import bare, item_name
 from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.travel.values import Reader
-from pipeline.ui.call import framed, piece_of, rows_of
+from pipeline.ui.call import framed, natural, piece_of, rows_of
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, PageRoute, RawRoute, StreamRoute, WriteRoute
 from pipeline.ui.run import LESSONS
@@ -38,7 +38,7 @@ def item_part(desk: Desk, run: str, query: Mapping[str, str]) -> Data:
     calls = rows_of(desk, run, path, key)
     attempts = sorted({call["attempt"] for call in calls} | ({task.attempt} if task else set()))
     order = key.removeprefix("lessons/")
-    is_lesson = state.pipeline == "lessons" and path == LESSONS and order.isdigit()
+    is_lesson = state.pipeline == "lessons" and path == LESSONS and natural(order) > 0
     value, fault = None, ""
     if task is not None and task.status == COMPLETED:
         try:
@@ -55,10 +55,10 @@ def item_part(desk: Desk, run: str, query: Mapping[str, str]) -> Data:
         "item": query["item"], "step": bare(path), "word": word, "title": _title(value) or query["item"],
         "attempts": [{"attempt": each, "calls": [call for call in calls if call["attempt"] == each]}
                      for each in reversed(attempts)],
-        "fault": fault or without_secrets(str((task.error or {}).get("message", ""))) if task else fault,
+        "fault": fault or without_secrets(one_line((task.error or {}).get("message", ""), 2_000)) if task else fault,
         "faults": [str(each) for each in (task.error or {}).get("faults") or ()] if task else [],
         "findings": _findings(value), "critic": _critic(value), "note": remark.note if remark else "",
-        "order": int(order) if is_lesson and value is not None and value.get("lesson") else 0,
+        "order": natural(order) if is_lesson and value is not None and value.get("lesson") else 0,
         "is_lesson": is_lesson, "characters": len(text), "value": piece_of(text, query.get("piece", "")),
     }  # fmt: skip
 

@@ -31,7 +31,7 @@ _SHAPES: Mapping[str, tuple[str, str]] = {
     "waits for a batch": ("s-batch", "st-wait"),
     **dict.fromkeys((FAILED, "conflict", "cannot be read"), ("s-failed", "st-fail")),
     **dict.fromkeys((GONE, "connection lost"), ("s-gone", "st-fail")),
-    **dict.fromkeys(("interrupted", "cut off", "stopped as asked"), ("s-paused", "st-idle")),
+    **dict.fromkeys(("interrupted", "cut off", "begun", "stopped as asked"), ("s-paused", "st-idle")),
     **dict.fromkeys(
         ("stopped at the ceiling", "paused by a rate limit", "stopped by the account's limit"), ("s-paused", "st-fail")
     ),

@@ -33,6 +33,7 @@ from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.settings import parse_usd
 from pipeline.travel.values import Reader
 from pipeline.ui import run_choice
+from pipeline.ui.call import natural
 from pipeline.ui.desk import Desk
 from pipeline.ui.item_map import FEW, map_of
 from pipeline.ui.money_chart import chart
@@ -105,9 +106,17 @@ def status_part(desk: Desk, run: str, query: Query) -> Data:
         "left_seconds": None if left is None else round(left), "parent": dict(state.parent or {}),
         "owned": now.owned, "calls_out": len(state.open_calls) if now.owned else 0,
         "batch_out": any(call.batch for call in state.open_calls.values()),
-        "course": state.pipeline == "lessons",
+        "course": state.pipeline == "lessons", "published": _published(state),
         "holes": [missing_records(gap["first"], gap["last"], gap["reason"]) for gap in state.gaps],
     }  # fmt: skip
+
+
+def _published(state: RunState) -> str:
+    """Return the first page of a course that was published; "" of any other run."""
+    step = state.steps.get("publish#1")
+    if state.pipeline != "lessons" or step is None or not step.outputs.get("path"):
+        return ""
+    return f"{state.execution.get('out', '')}/{step.outputs['path']}/index.html"
 
 
 def what_part(desk: Desk, run: str, query: Query) -> Data:
@@ -139,7 +148,7 @@ def items_part(desk: Desk, run: str, query: Query) -> Data:
     if items is None:
         return {"total": 0, "map": None}
     state, word, start = query.get("state", ""), query.get("state", ""), query.get("from", "")
-    places, following = page(items, word, int(start) if start.isdigit() else 1)
+    places, following = page(items, word, natural(start, 1))
     return {
         "step": bare(items.path), "steps": [bare(path) for path in visits(now.state)], "total": len(items.words),
         "counts": [list(pair) for pair in items.counts], "state": state, "from": places[0] + 1 if places else 0,
@@ -236,7 +245,7 @@ def _item_line(item: tuple[tuple[str, str | None], ItemCalls]) -> ReportLine:
 
 def _settings(state: RunState) -> list[list[str]]:
     rows = {**state.params, **state.identity, **state.execution}
-    return [[name.replace("_", " "), without_secrets(short_hash(value))] for name, value in rows.items()
+    return [[name.replace("_", " "), without_secrets(one_line(short_hash(value), 200))] for name, value in rows.items()
             if value not in (None, "", False) and name not in _SAID]  # fmt: skip
 
 

@@ -31,9 +31,10 @@ from tests.sample_runs import LESSON, SCHEME, completed_run, corrupt_run, dead_r
 DIME = Charge("exact", Decimal("0.10"), Decimal("0.10"), tokens={"input": 1000, "output": 5000})
 
 
-def course(root: Path, lessons: int = 18, made: int = 11) -> Script:
+def course(root: Path, lessons: int = 18, made: int = 11, **how: Any) -> Script:
     """A course whose first lessons are made, each in a minute for ten cents."""
-    script = Script(root, at=BEGIN + timedelta(days=5), subject="mathematics", level="national_5")
+    script = Script(root, at=BEGIN + timedelta(days=5), subject="mathematics", level="national_5",
+                    execution=how)  # fmt: skip
     script.begin("seed").complete("seed", {"course_id": "c", "outcomes_created": 40})
     entries = [{**SCHEME["entries"][0], "order": n, "label": f"Lesson {n} <b>"} for n in range(1, lessons + 1)]  # type: ignore[index]
     script.begin("sow").call("sow", None, LESSON)
@@ -123,6 +124,34 @@ def test_every_kind_of_run_has_a_page(root: Path, desk: Served, make: object) ->
     assert len(got.body) < 40_000
     by = ("step", "item", "model", "call_kind", "token_kind")
     assert all(desk.data(f"runs/{run}?costs={each}")["costs"]["by"] == each for each in by)
+
+
+def test_a_sample_is_told_as_part_of_the_whole_course(root: Path, desk: Served) -> None:
+    script = course(root, made=2, sample=2)
+    script.add(RunEnded("in_progress", "stopped_as_asked", {"type": "X", "message": "The first 2 lessons are made."}))
+    run = script.leave()
+    data = desk.data(f"runs/{run}")
+    assert data["status"]["heading"].startswith("Stopped as asked 2/18")
+    assert data["chain"]["nodes"][2]["word"] == "begun"
+    assert dict(data["items"]["counts"]) == {"completed": 2, "pending": 16}
+
+
+def test_a_number_that_is_none_is_the_first(root: Path, desk: Served) -> None:
+    run = course(root, made=1).leave()
+    for text in ("%C2%B2", "9" * 5000, "-1", "x"):
+        for path in (f"runs/{run}?from={text}", f"runs/{run}/items/lessons/1?piece={text}",
+                     f"runs/{run}/calls/9?piece={text}&beside={text}"):  # fmt: skip
+            assert desk.get(path).status == 200, path
+
+
+def test_a_published_course_is_named(root: Path, desk: Served) -> None:
+    script = Script(root, execution={"out": "/courses"})
+    for step in ("seed", "sow", "lessons"):
+        script.begin(step).complete(step, {})
+    script.begin("publish").complete("publish", {"path": "course_c84775"})
+    run = script.end("completed")
+    assert desk.data(f"runs/{run}")["status"]["published"] == "/courses/course_c84775/index.html"
+    assert "Published: " in desk.get(f"runs/{run}").text
 
 
 def test_pauses_are_cut_out_of_the_money_chart(root: Path, desk: Served) -> None:
