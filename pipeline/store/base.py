@@ -137,6 +137,7 @@ class Listable(Protocol):
 
         Raises:
             StoreError: The place itself cannot be read.
+            RunNotFound: `start` cannot be the name of a run.
         """
 
 

@@ -331,7 +331,7 @@ class RunStore:
     def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None, start: str = "") -> Iterator[Head]:
         """See store.base.Listable.heads."""
         flush(self.backend)
-        return self._listing.heads(match, start)
+        return self._listing.heads(match, split(start)[0] if start else "")
 
     def holder(self, run: str) -> Mapping[str, Any]:
         """See store.base.Store.holder."""

@@ -48,6 +48,9 @@ def test_listing_is_lazy(store: Store) -> None:
     seen.clear()
     next(store.heads(match, start="20260109_143022_02"))
     assert seen == ["20260109_143022_02"]
+    for name in ("../x", "\0"):
+        with pytest.raises(RunNotFound):
+            store.heads(start=name)
 
 
 def test_living_owner_of_a_run_is_named(store: Store) -> None:
