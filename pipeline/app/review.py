@@ -60,6 +60,10 @@ WORDS: Mapping[str, str] = {
 _URGENCY = {CONFLICT: 0, OPEN: 1, MISSING: 3, TO_REDO: 4, APPROVED: 5, EDITED: 5}
 _GRAVITY = {review.SEVERE: 0, review.FINDING: 1, review.NONE: 2}
 _MOST_NAME, _MOST_NOTE = 80, 2000
+#: Longest text of an edit, several times what any field may have, and of all its texts together; before the checks.
+_MOST_TEXT, _MOST_TEXTS = 10_000, 500_000
+#: How often a decision is checked anew because somebody else has just decided.
+_TRIES = 5
 #: Values read last, by store, run and hash: a page asks for the same again.
 _READ: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
 _MOST_READ = 256
@@ -282,15 +286,20 @@ def decide(store: Store, text: str, order: int, wish: Wish) -> LessonReview:
     """
     run, clock = resolve(store, text, COURSES), SystemClock()
     wish = Wish(wish.choice, _name(wish.by), wish.note.strip()[:_MOST_NOTE], wish.mark, wish.edit)
-    CourseReview.of(store, run)
-    with closing(own_part(store, run, REVIEW, clock)) as part:
-        # Nobody else decides until this is recorded.
-        course = CourseReview.of(store, run)
-        fact, edited = _decision(course, order, wish)
-        if edited is not None:
-            part.put_blob(edited)
-        seq = part.last_seq + 1
-        part.append(seq, [encode_line(seq, clock.stamp(), seq, encode_fact(fact))])
+    for _ in range(_TRIES):
+        # Checks take their time: nobody is kept from deciding meanwhile.
+        before = CourseReview.of(store, run)
+        fact, edited = _decision(before, order, wish)
+        with closing(own_part(store, run, REVIEW, clock)) as part:
+            if CourseReview.of(store, run).standing(order).mark != before.standing(order).mark:
+                continue
+            if edited is not None:
+                part.put_blob(edited)
+            seq = part.last_seq + 1
+            part.append(seq, [encode_line(seq, clock.stamp(), seq, encode_fact(fact))])
+            break
+    else:
+        raise DecidedMeanwhile(f"Others keep deciding about lesson {order}.", lesson=order)
     # Where a living process owns the run, it takes it in; should anything else be wrong, the next owner does.
     with suppress(StoreError):
         take_in(store, run, clock)
@@ -387,6 +396,10 @@ def checked_edit(course: CourseReview, order: int, edit: Mapping[str, Any]) -> t
     if row is None:
         raise _cannot(order, "is not there: it is being made, or failed", code="lesson_not_made")
     lesson = edit if "cards" in edit else review.changed(row["lesson"], edit)
+    sizes = {at: len(text) for at, text in review.leaves(lesson).items() if isinstance(text, str)}
+    if max(sizes.values(), default=0) > _MOST_TEXT or sum(sizes.values()) > _MOST_TEXTS:
+        raise _cannot(order, f"has a text that is far too long ({max(sizes, key=sizes.__getitem__)})",
+                      code="edit_too_long")  # fmt: skip
     return review.checked(row, lesson, course.entry(order), course.course)
 
 

@@ -77,7 +77,11 @@ def review(
         choice = wished[0]
         wish = desk.Wish(choice, by or getuser(), asked["redo"] or note, **_edit(asked["edit"]))
         made = desk.decide(place, run, desk.order_of(item), wish)
-        tell([made.to_json()], [_decided(made, choice, wish.by)], as_json=as_json)
+        shown = (
+            "The course shows it once it is published: ./pipeline.sh lessons --resume "
+            + desk.CourseReview.of(place, run).run
+        )
+        tell([made.to_json()], [_decided(made, choice, wish.by), shown], as_json=as_json)
     elif item:
         _show(desk.CourseReview.of(place, run), desk.order_of(item), as_json=as_json)
     else:
@@ -127,15 +131,24 @@ def _show_all(course: CourseReview, *, as_json: bool) -> None:
 
 
 def _show(course: CourseReview, order: int, *, as_json: bool) -> None:
+    from pipeline.lessons.review import leaves
+
     lesson, row = course.lesson(order), course.content(order)
     if as_json:
         say_json({"run": course.run, **lesson.to_json(), "value": (row or {}).get("lesson"),
                   "decisions": [each._asdict() for each in course.history(order)]})  # fmt: skip
         return
+    if row is not None:
+        for where, text in leaves(row["lesson"]).items():
+            say(f"{where}: {one_line(text)}")
+        say("")
     for line in _lines(course, lesson):
         say(line)
     if row is not None:
-        say(json.dumps(row["lesson"], indent=1, ensure_ascii=False))
+        this = f"./pipeline.sh review {course.run} {order}"
+        say(f"Approve: {this} --approve")
+        say(f"Edit:    {this} --edit FILE, a JSON object of new texts by place, as they stand above")
+        say("As pupils see it: ./pipeline.sh ui")
 
 
 def _lines(course: CourseReview, lesson: LessonReview) -> Iterator[str]:

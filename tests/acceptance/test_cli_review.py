@@ -52,7 +52,10 @@ def test_review_from_the_queue_to_the_published_page(cli: Cli, run: str, root: P
     edited["cards"][0]["items"][0]["feedback"] = NEW
     file = root.parent / "edited.json"
     file.write_text(json.dumps(edited))
-    assert cli("review", run, "1", "--approve", "--by", "M. Reid").out.endswith("approved, by M. Reid\n")
+    assert "c1.q1.feedback: " in cli("review", run, "2").out
+    approved = cli("review", run, "1", "--approve", "--by", "M. Reid").out
+    assert "approved, by M. Reid" in approved
+    assert f"./pipeline.sh lessons --resume {run}" in approved
     assert cli("review", run, "lessons/2", "--edit", str(file), "--by", "A. Lee").code == 0
     assert "2 of 2 approved" in cli("review", run).out
     assert f"+ c1.q1.feedback: {NEW}" in cli("review", run, "2").out

@@ -18,6 +18,7 @@ from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import Setup
 from pipeline.errors import ConfigError, RunNotFound
+from pipeline.lessons import review
 from pipeline.lessons.pipeline import PIPELINE
 from pipeline.lessons.review import differences
 from pipeline.llm.base import ModelInfo, Reply, Request
@@ -174,6 +175,22 @@ def test_edit_is_saved_only_if_it_passes_the_checks(place: Place) -> None:
     assert place.lesson(1).status == "open"
     assert refused(lambda: place.decide(1, "edit", edit={"c9.q9.answer": "x"})).code == "no_such_place"
     assert refused(lambda: place.decide(1, "edit", edit={})).code == "nothing_edited"
+
+
+def test_edit_far_too_long_is_refused_before_its_checks_and_checks_keep_nobody_from_deciding(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert refused(lambda: place.decide(1, "edit", edit={STEM: "Squaring it. " * 16_000})).code == "edit_too_long"
+    real = review.checked
+
+    def slow(*given: Any) -> Any:
+        if place.lesson(1).status == "open":
+            place.decide(1, "approve", "A. Lee")
+        return real(*given)
+
+    monkeypatch.setattr(review, "checked", slow)
+    place.decide(1, "edit", edit={STEM: NEW})
+    assert [each.choice for each in CourseReview.of(place.store, place.run).history(1)] == ["approve", "edit"]
 
 
 def test_second_of_two_reviewers_is_told_who_decided_what(place: Place) -> None:
