@@ -16,7 +16,7 @@ from pipeline.ui.server import Server, ServerAddress, guarded, keys_for, listen
 from tests.pages import Element, read
 
 #: Seconds that a test waits for the server at most.
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
