@@ -22,13 +22,15 @@ from pipeline import __version__
 from pipeline.app.run_list import row_of
 from pipeline.app.words import one_line, plain
 from pipeline.errors import (
+    CheckpointCorrupt,
     DecidedMeanwhile,
     PipelineError,
     RunExists,
     RunLocked,
     RunNotFound,
+    SchemaTooNew,
     SettingsConflict,
-    WriteFailed,
+    StoreError,
 )
 from pipeline.records.redaction import without_secrets
 from pipeline.ui import call, costs, item, moments, new_run, questions, review, run, runs
@@ -70,7 +72,8 @@ _BY_NAME = {page.name: page for page in PAGES}
 _NAVIGATION = frozenset(path for path, _ in NAVIGATION) & {page.path for page in PAGES}
 #: What an error means to a browser; any other one is the request's.
 _STATUS: Mapping[type[PipelineError], int] = {
-    RunNotFound: 404, RunLocked: 409, RunExists: 409, SettingsConflict: 409, DecidedMeanwhile: 409, WriteFailed: 500,
+    RunNotFound: 404, RunLocked: 409, RunExists: 409, SettingsConflict: 409, DecidedMeanwhile: 409,
+    CheckpointCorrupt: 400, SchemaTooNew: 400, StoreError: 503,
 }  # fmt: skip
 
 

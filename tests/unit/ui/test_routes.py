@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.clock import SystemClock
+from pipeline.errors import CheckpointCorrupt, ConfigError, RunLocked, RunNotFound, StoreError, WriteFailed
+from pipeline.ui.routes import status_of
 from tests.desks import Served
 from tests.sample_runs import completed_run, failed_run
 
@@ -40,3 +42,10 @@ def test_name_of_any_length_is_not_found_in_a_moment(desk: Served) -> None:
     begun = CLOCK.monotonic()
     assert desk.get(f"runs/{'a' * 30_000}").status == 404
     assert CLOCK.monotonic() - begun < 2
+
+
+def test_store_that_does_not_answer_is_no_fault_of_the_request() -> None:
+    statuses = {
+        StoreError: 503, WriteFailed: 503, RunNotFound: 404, RunLocked: 409, CheckpointCorrupt: 400, ConfigError: 400,
+    }  # fmt: skip
+    assert {cls: status_of(cls("")) for cls in statuses} == statuses
