@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from pipeline.app.gates import open_gates
 from pipeline.app.review import decided_since, undecided
 from pipeline.app.run_items import CUT_OFF, REUSED, Items, open_word
 from pipeline.app.run_list import row_of, way_on
+from pipeline.app.run_report import published_now
 from pipeline.app.run_status import interruptions
 from pipeline.app.words import count, money, one_line
+from pipeline.publish.folder import FolderPublisher
 from pipeline.records.redaction import without_secrets
 from pipeline.records.run import RunState, bare
 from pipeline.records.statuses import COMPLETED
@@ -20,6 +23,8 @@ from pipeline.store.reader import COURSES
 
 #: What helps: resume, resume with what failed, resume under a higher ceiling, answer a question, review lessons.
 RESUME, RETRY, RAISE, ANSWER, REVIEW = "resume", "retry", "raise", "answer", "review"
+#: Publish again what another run's course has replaced.
+PUBLISH = "publish"
 
 
 def advice(place: Store, url: str | None, head: Head, state: RunState, items: Items | None) -> dict[str, Any]:
@@ -30,10 +35,15 @@ def advice(place: Store, url: str | None, head: Head, state: RunState, items: It
         items: Of the visit that was worked on last.
     """
     row = row_of(head)
+    if row.status == COMPLETED and not head.owned and (gone := _not_published(state)):
+        return _message(gone, state, button=PUBLISH, command=way_on(row, url, " --from publish"))
     if head.owned or (row.status == COMPLETED and not _left_out(state) and not decided_since(state)):
         return _message(_question(state), state, button=ANSWER) if state.questions else {}
     if row.status == COMPLETED and decided_since(state):
-        text = "Lessons were reviewed since it was published; a resume publishes them as they stand now."
+        text = (
+            "Lessons were reviewed since it was published; a resume makes anew what is to be redone, and publishes them "
+            "as they then stand."
+        )
         return _message(text, state, button=RESUME, command=way_on(row, url))
     if row.status == COMPLETED:
         text = f"{count(_left_out(state), 'lesson')} failed and will be missing."
@@ -68,6 +78,16 @@ def _left_out(state: RunState) -> int:
     """Return how many lessons a completed course is without because they failed."""
     step = state.steps.get("lessons#1") if state.pipeline == "lessons" else None
     return int(step.outputs.get("failed") or 0) if step is not None else 0
+
+
+def _not_published(state: RunState) -> str:
+    """Return why the course of a completed run is not what is published now; "" where it is, or is no course."""
+    step = state.steps.get("publish#1")
+    if state.pipeline != COURSES or step is None or not step.outputs.get("content_hash") or decided_since(state):
+        return ""
+    folder = Path(str(state.execution.get("out") or ""), str(step.outputs.get("path")))
+    there, note = published_now(FolderPublisher(folder.parent), step.outputs, folder, "the button")
+    return "" if there else f"Not published now: {note}"
 
 
 def _happened(head: Head, state: RunState) -> str:

@@ -13,7 +13,17 @@ from pipeline.clock import parse_iso
 from pipeline.records.charge import bound
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
-from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled, Gap, RunResumed, TaskCompleted, TaskFailed
+from pipeline.records.kinds import (
+    CallEnded,
+    CallStarted,
+    ChargeSettled,
+    Decision,
+    Gap,
+    RunEnded,
+    RunResumed,
+    TaskCompleted,
+    TaskFailed,
+)
 from pipeline.records.run import RunState, order_key
 from pipeline.store.base import Store
 from pipeline.store.reader import all_records
@@ -31,6 +41,8 @@ class ItemCalls(NamedTuple):
     #: When the first call was sent, and when the item, or else its last call, ended (ISO 8601; "": not yet).
     began: str
     ended: str = ""
+    #: The attempt that `began` is of.
+    attempt: int = 1
     #: Each call: seq of its start and of its end (0: none).
     calls: tuple[tuple[int, int], ...] = ()
     #: USD of its calls that are known, at least.
@@ -99,16 +111,20 @@ class Trail:
     def active(self, at: str) -> float:
         """Return the seconds that owners had worked at a moment of the last one: what lies between two is left out."""
         if not self._since:
-            return 0.0
+            return self._before
         return self._before + max((parse_iso(at) - parse_iso(self._since)).total_seconds(), 0.0)
 
     def apply(self, record: Record, state: RunState) -> None:
         """Take in a record that `state` was just folded with."""
         self.events.append(record)
         fact = record.fact
-        if not self._since or isinstance(fact, RunResumed):
+        if not self.last or isinstance(fact, RunResumed):
             self._own(record.at)
-        self.last = record.at
+        if self._since and not isinstance(fact, Decision):
+            # What people decide, and what is recorded of a run that nobody works on, is no work of it.
+            self.last = record.at
+        if isinstance(fact, RunEnded):
+            self._before, self._since = self.active(record.at), ""
         if isinstance(fact, (TaskCompleted, TaskFailed)):
             self.ends.append((fact.path, record.at))
             if self.items and (known := self.items.get((fact.path, fact.task))) is not None:
@@ -124,7 +140,7 @@ class Trail:
 
     def _own(self, at: str) -> None:
         """Begin with a new owner: the time before does not count."""
-        if self._since:
+        if self.last:
             self._before = self.active(self.last)
             self.pauses.append((self._before, at))
         self._since = at
@@ -147,6 +163,8 @@ class Trail:
     def _begin(self, record: Record, fact: CallStarted) -> None:
         place = (fact.path, fact.task)
         known = self.items.get(place) or ItemCalls(record.at)
+        if fact.attempt > known.attempt or known.began < self._since:
+            known = known._replace(began=record.at, attempt=fact.attempt)
         self.items[place] = known._replace(calls=(*known.calls, (record.seq, 0)), ended="")
         self.sent[record.seq] = self.active(record.at)
         self._calls[record.seq] = place

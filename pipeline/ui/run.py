@@ -279,12 +279,13 @@ def run_page(desk: Desk, request: Request) -> Data:
 
 
 def resume(desk: Desk, request: Request, form: FormFields) -> str:
-    """Resume a run in a process of its own; with `retry`, also its failed items; with `usd`, under that ceiling.
+    """Resume a run in a process of its own; `retry`: also its failed items; `publish`: publish again; `usd`: a ceiling.
 
     Raises:
         ConfigError: It is no amount, or the run needs what only a person can give.
     """
     run, more = request.path_params["run"], ["--retry-failed"] if form.get("retry") else []
+    more += ["--from", "publish"] if form.get("publish") else []
     if "usd" in form:
         usd = parse_usd(form["usd"])
         more += ["--max-cost-usd", "none" if usd is None else f"{usd:f}"]

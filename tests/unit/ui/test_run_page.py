@@ -16,7 +16,16 @@ from pipeline.app.run_trail import Order
 from pipeline.clock import SystemClock, iso
 from pipeline.records.charge import Charge
 from pipeline.records.codec import encode_fact
-from pipeline.records.kinds import CallEnded, CallStarted, RunEnded, RunResumed, RunStarted, TaskFailed, TaskStarted
+from pipeline.records.kinds import (
+    CallEnded,
+    CallStarted,
+    Decision,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+    TaskFailed,
+    TaskStarted,
+)
 from pipeline.records.lines import encode_line
 from pipeline.records.values import canonical, digest, encode_value
 from pipeline.store.memory import MemoryStore
@@ -154,6 +163,24 @@ def test_a_published_course_is_named(root: Path, desk: Served) -> None:
     assert "Published: " in desk.get(f"runs/{run}").text
 
 
+def test_a_course_that_is_gone_can_be_published_again(root: Path, desk: Served, tmp_path: Path) -> None:
+    script = Script(root, execution={"out": str(tmp_path / "site")})
+    for step in ("seed", "sow", "lessons"):
+        script.begin(step).complete(step, {})
+    script.begin("publish").complete("publish", {"path": "course_c84775", "content_hash": "a" * 64})
+    what = desk.data(f"runs/{script.end('completed')}")["what"]
+    assert what["button"] == "publish"
+    assert what["text"].endswith("course_c84775 is gone; the button publishes it again.")
+    assert "--from publish" in what["command"]
+
+
+def test_what_is_recorded_of_a_run_at_rest_is_no_work_of_it(root: Path, desk: Served) -> None:
+    script = Script(root).begin("seed").complete("seed", {}, seconds=3)
+    script.add(RunEnded("in_progress", "interrupted", None, ""))
+    script.add(Decision("lessons#1", "q", "approve", "M. Reid"), after=3600)
+    assert desk.data(f"runs/{script.leave()}")["status"]["active_seconds"] == 5
+
+
 def test_pauses_are_cut_out_of_the_money_chart(root: Path, desk: Served) -> None:
     script = course(root)
     script.add(RunEnded("in_progress", "interrupted", None, ""))
@@ -271,10 +298,10 @@ def test_the_buttons_of_a_run_resume_and_stop_it(root: Path, desk: Served, monke
     done: list[Any] = []
     monkeypatch.setattr(processes, "resume", lambda store, url, run, more=(): done.append((run, list(more))))
     run = dead_run(root)
-    for fields in ({}, {"retry": "1"}, {"usd": "$60"}, {"usd": "none"}):
+    for fields in ({}, {"retry": "1"}, {"usd": "$60"}, {"usd": "none"}, {"publish": "1"}):
         got = desk.post(f"runs/{run}/resume", fields)
         assert (got.status, got.headers["location"]) == (303, f"../../runs/{run}")
-    more = [[], ["--retry-failed"], ["--max-cost-usd", "60"], ["--max-cost-usd", "none"]]
+    more = [[], ["--retry-failed"], ["--max-cost-usd", "60"], ["--max-cost-usd", "none"], ["--from", "publish"]]
     assert done == [(run, each) for each in more]
     refused = desk.post(f"runs/{run}/stop")
     assert refused.status == 400
