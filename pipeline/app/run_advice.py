@@ -40,10 +40,7 @@ def advice(place: Store, url: str | None, head: Head, state: RunState, items: It
     if head.owned or (row.status == COMPLETED and not _left_out(state) and not decided_since(state)):
         return _message(_question(state), state, button=ANSWER) if state.questions else {}
     if row.status == COMPLETED and decided_since(state):
-        text = (
-            "Lessons were reviewed since it was published; a resume makes anew what is to be redone, and publishes them "
-            "as they then stand."
-        )
+        text = "Lessons were reviewed since it was published; a resume makes anew what is to be redone, and publishes."
         return _message(text, state, button=RESUME, command=way_on(row, url))
     if row.status == COMPLETED:
         text = f"{count(_left_out(state), 'lesson')} failed and will be missing."
