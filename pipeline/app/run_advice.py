@@ -80,9 +80,12 @@ def _left_out(state: RunState) -> int:
 def _not_published(state: RunState) -> str:
     """Return why the course of a completed run is not what is published now; "" where it is, or is no course."""
     step = state.steps.get("publish#1")
-    if state.pipeline != COURSES or step is None or not step.outputs.get("content_hash") or decided_since(state):
+    out = state.execution.get("out")
+    if state.pipeline != COURSES or not out or step is None or not step.outputs.get("content_hash"):
         return ""
-    folder = Path(str(state.execution.get("out") or ""), str(step.outputs.get("path")))
+    if decided_since(state):
+        return ""
+    folder = Path(str(out), str(step.outputs.get("path")))
     there, note = published_now(FolderPublisher(folder.parent), step.outputs, folder, "the button")
     return "" if there else f"Not published now: {note}"
 
