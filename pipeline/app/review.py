@@ -149,6 +149,11 @@ class CourseReview:
         found: Json = self._blob(self.state.pins["catalogue"])
         return found
 
+    @property
+    def offline(self) -> bool:
+        """Return whether no model writes it: a lesson that is made again comes out the same, whatever a note says."""
+        return self.state.identity.get("author") == "offline"
+
     def entry(self, order: int) -> Json:
         """Return a lesson's entry in the scheme."""
         found: Json = self.scheme["entries"][order - 1]

@@ -58,6 +58,8 @@ def advice(place: Store, url: str | None, head: Head, state: RunState, items: It
         room = str(found["command"]).partition(" --max-cost-usd ")[2].partition(" ")[0]
         return found | {"button": RAISE, "room": room}
     waits = state.detail == "waiting_for_human" and state.pipeline == COURSES and undecided(state)
+    if state.detail == "waiting_for_human" and state.pipeline == COURSES and not waits:
+        found["text"] = "Every lesson is approved or edited: a resume publishes the course."
     return found | {"button": REVIEW if waits else RESUME}
 
 

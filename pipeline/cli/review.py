@@ -77,10 +77,10 @@ def review(
         choice = wished[0]
         wish = desk.Wish(choice, by or getuser(), asked["redo"] or note, **_edit(asked["edit"]))
         made = desk.decide(place, run, desk.order_of(item), wish)
-        shown = (
-            "The course shows it once it is published: ./pipeline.sh lessons --resume "
-            + desk.CourseReview.of(place, run).run
-        )
+        course = desk.CourseReview.of(place, run)
+        shown = f"The course shows it once it is published: ./pipeline.sh lessons --resume {course.run}"
+        if choice == "redo" and course.offline:
+            shown = f"The offline author cannot follow notes: the lesson comes out the same. {shown}"
         tell([made.to_json()], [_decided(made, choice, wish.by), shown], as_json=as_json)
     elif item:
         _show(desk.CourseReview.of(place, run), desk.order_of(item), as_json=as_json)

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from pipeline.app.preview import preview
 from pipeline.app.review import WORDS, CourseReview, LessonReview, Wish, checked_edit, decide, progress
 from pipeline.app.review_form import edit_form, editable_parts, placed_findings, question_numbers
-from pipeline.errors import ConfigError, DecidedMeanwhile, RunNotFound
+from pipeline.errors import ConfigError, DecidedMeanwhile, PipelineError, RunNotFound
 from pipeline.lessons.review import differences, leaves
 from pipeline.records.reviews import CONFLICT, DECIDED, EDIT, OPEN, UNDO
 from pipeline.store.reader import COURSES, load
@@ -31,7 +31,7 @@ def _reviews(desk: Desk, request: Request) -> Data:
     heads = (head for head in desk.heads() if (head.document.get("pipeline") or COURSES) == COURSES)
     for head in islice(heads, _MOST):
         row: Data = {"run": head.run_id, "title": "", "progress": None}
-        with suppress(ConfigError):
+        with suppress(PipelineError):
             course = _course(desk, head.run_id)
             row |= {"title": course.course["title"], "progress": progress(course.queue())}
         rows.append(row)
@@ -72,6 +72,7 @@ def _page(desk: Desk, request: Request, course: CourseReview, order: int, edit: 
         "course": course.course.get("title", course.run),
         "by": desk.name(request),
         "owned": desk.owned(course.run),
+        "offline": course.offline,
         **_queue(course, queue, lesson.order),
         "lesson": {**lesson.to_json(), "findings": [*placed_findings(lesson, numbers)], "there": row is not None},
         "history": [

@@ -74,7 +74,8 @@ def test_review_from_the_queue_to_the_published_page(cli: Cli, run: str, root: P
 
 
 def test_lesson_is_made_again_as_asked_at_the_next_resume(cli: Cli, run: str) -> None:
-    assert cli("review", run, "1", "--redo", "Shorter, please.", "--by", "M. Reid").code == 0
+    said = cli("review", run, "1", "--redo", "Shorter, please.", "--by", "M. Reid")
+    assert (said.code, "cannot follow notes" in said.out) == (0, True)
     assert "to be made again" in cli("review", run).out
     assert "Regenerating lessons/1" in cli("lessons", "--resume", run).out
     assert "M. Reid: to be made again: Shorter, please." in cli("review", run, "1").out

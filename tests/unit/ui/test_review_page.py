@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 from urllib.parse import urlencode
@@ -156,6 +157,7 @@ def test_page_of_the_run_leads_to_the_review_and_then_to_a_resume(desk: Served, 
     place.decide(1, "approve")
     place.decide(2, "approve")
     assert helps("resume")
+    assert "a resume publishes the course" in desk.get(f"runs/{run}").text
     place.go()
     assert helps("")
     place.decide(2, "undo")
@@ -178,3 +180,9 @@ def test_course_without_its_catalogue_has_no_review(desk: Served, root: Path) ->
     run = completed_run(root)
     assert desk.get(f"runs/{run}/review").status == 400
     assert desk.data("review")["courses"][0]["progress"] is None
+
+
+def test_course_whose_values_are_lost_does_not_hide_the_others(desk: Served, run: str, root: Path) -> None:
+    completed_run(root)
+    shutil.rmtree(root / run / "blobs")
+    assert [each["progress"] for each in desk.data("review")["courses"]] == [None, None]
