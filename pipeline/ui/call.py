@@ -165,6 +165,6 @@ WRITES: tuple[WriteRoute, ...] = ()
 RAWS = (
     RawRoute("runs/{run}/calls/{seq:int}/prompt/{part:int}", prompt_part, "prompt"),
     RawRoute("runs/{run}/calls/{seq:int}/reply", reply_file, "reply"),
-    RawRoute("runs/{run}/frame/{seq:int}", reply_frame, "frame"),
+    RawRoute("runs/{run}/frame/{seq:int}", reply_frame, "frame", ".html"),
 )
 STREAMS: tuple[StreamRoute, ...] = ()

@@ -9,6 +9,7 @@ import re
 import shutil
 from collections import deque
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,9 @@ class _Copy:
         try:
             if isinstance(route, PageRoute):
                 return render(route.template, route.data(self.desk, request), here).encode()
-            return asyncio.run(_body(route.answer(self.desk, request), request))
+            # In a thread of its own: whoever calls may have a loop that runs.
+            with ThreadPoolExecutor() as pool:
+                return pool.submit(asyncio.run, _body(route.answer(self.desk, request), request)).result()
         except PipelineError as error:
             return render("error.html", {"error": error_data(error), "newest": []}, here).encode()
 

@@ -124,5 +124,5 @@ def item_frame(desk: Desk, request: Request) -> Response:
 
 PAGES = (PageRoute("runs/{run}/items/{item:path}", item_page, "item.html", "item"),)
 WRITES: tuple[WriteRoute, ...] = ()
-RAWS = (RawRoute("runs/{run}/frame/item/{order:int}", item_frame, "frame of an item"),)
+RAWS = (RawRoute("runs/{run}/frame/item/{order:int}", item_frame, "frame of an item", ".html"),)
 STREAMS = (StreamRoute("runs/{run}/item-events", {"item": ("_item.html", item_part)}),)

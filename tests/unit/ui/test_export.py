@@ -32,6 +32,7 @@ def test_copy_holds_the_pages_of_its_runs_alone_and_every_link_leads_to_a_file(r
         assert other not in text
         assert f"Copy of {WHEN}" in text
         assert list(page.all("script", "form")) == [], path
+        assert all(frame.attributes["src"].endswith(".html") for frame in page.all("iframe"))
         for element in page.all():
             for name in ("href", "src"):
                 target = urlsplit(element.attributes.get(name, ""))
