@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pipeline.app.run_trail import Trail
 from pipeline.app.stores import head_of, state_of
 from pipeline.clock import Clock
+from pipeline.errors import RunNotFound
 from pipeline.records.codec import Record
 from pipeline.records.documents import head_document
 from pipeline.records.fold import Builder
@@ -147,4 +148,10 @@ class Watches:
             self._runs.move_to_end(run)
             while len(self._runs) > _MOST:
                 self._runs.popitem(last=False)
-        return watch.now()
+        try:
+            return watch.now()
+        except RunNotFound:
+            # Whatever has this name later is another run.
+            with self._lock:
+                self._runs.pop(run, None)
+            raise

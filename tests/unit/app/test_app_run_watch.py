@@ -95,3 +95,13 @@ def test_run_that_is_not_there_or_cannot_be_read_is_an_error(root: Path, watches
         watches.now("20260101_000000")
     with pytest.raises(CheckpointCorrupt):
         watches.now(corrupt_run(root))
+
+
+def test_run_that_is_made_again_under_a_name_is_another_one(root: Path, store: Store, watches: Watches) -> None:
+    run = failed_run(root)
+    assert watches.now(run).state.status == "failed"
+    store.delete(run)
+    with pytest.raises(RunNotFound):
+        watches.now(run)
+    assert Script(root).leave() == run
+    assert (watches.now(run).state.status, watches.now(run).state.seq) == ("in_progress", 1)
