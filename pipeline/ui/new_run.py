@@ -13,7 +13,7 @@ from pipeline.app.courses import MOST, CourseLine, check
 from pipeline.app.plan import CoursePlan, plan
 from pipeline.app.processes import start
 from pipeline.content.names import shown
-from pipeline.errors import ConfigError, PipelineError
+from pipeline.errors import ConfigError, PipelineError, SettingsConflict
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.settings import DEFAULT_CEILING_USD, DEFAULT_MODEL, EFFORTS, OFFLINE, UNTIL, Identity
 from pipeline.ui.desk import Desk
@@ -22,6 +22,8 @@ from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute,
 #: The settings that the form has.
 OFFERED = ("subject", "level", "lessons", "model", "max_cost_usd", "daily_budget_usd", "batch", "review", "blind_solve",
            "effort", "until", "sample", "concurrency", "force")  # fmt: skip
+#: What to do about a setting that an unfinished run has otherwise.
+_OWN_WAY = 'Leave the field empty to go on as before, or tick "A new run, even if one is unfinished".'
 #: What the table of courses is called, in messages and beside the output of its process.
 _TABLE = "courses.csv"
 
@@ -38,6 +40,8 @@ def _filled(desk: Desk, typed: Mapping[str, str], *, starting: bool = False) -> 
     if not read.errors:
         try:
             made = plan(read.asked, read.execution)
+        except SettingsConflict as error:
+            refused = f"{error.message} {_OWN_WAY}"
         except PipelineError as error:
             refused = f"{error.message} {error.hint}".strip()
     files = Catalogue(read.asked.catalogue).files()

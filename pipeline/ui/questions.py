@@ -32,7 +32,9 @@ def _changes(desk: Desk, query: Mapping[str, str]) -> Iterator[tuple[str, str, D
     desk.runs.newest()
     if not desk.runs.seen or query.get("run"):
         return
-    asking, shown = set(desk.runs.look(_ASKING)[0]), set(filter(None, query.get("shown", "").split(",")))
+    shown = set(filter(None, query.get("shown", "").split(",")))
+    # A run may also wait for reviews.
+    asking = {run for run in desk.runs.look(_ASKING)[0][:_FOLLOWED] if run in shown or desk.state(run).questions}
     yield "new-questions", "_questions_new.html", {"new": len(asking - shown), "answered": len(shown - asking)}
 
 

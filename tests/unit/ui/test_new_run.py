@@ -85,6 +85,7 @@ def test_unfinished_run_goes_on_with_its_own_settings(desk: Served, root: Path) 
     assert "This goes on with run" in desk.get("new?subject=mathematics&level=national_5&model=offline").text
     other = desk.data("new?subject=mathematics&level=national_5&model=offline&lessons=3")
     assert "was made with --lessons 2" in other["refused"]
+    assert "--force" not in other["refused"]
     anew = desk.data("new?subject=mathematics&level=national_5&model=offline&lessons=3&force=yes")
     assert (anew["plan"]["run"], anew["plan"]["lessons"]) == (None, 3)
 

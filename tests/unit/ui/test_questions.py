@@ -12,8 +12,11 @@ from pipeline.app.processes import start
 from pipeline.app.stores import open_store
 from pipeline.store.base import Store
 from pipeline.store.reader import load
+from pipeline.ui.desk import Desk
+from pipeline.ui.questions import _changes
 from tests.acceptance.dots import GATE
 from tests.desks import Served
+from tests.runs import Script
 
 
 @pytest.fixture
@@ -84,3 +87,17 @@ def test_name_can_be_changed(desk: Served) -> None:
     assert "M. Reid" not in desk.get("questions").text
     assert desk.post("name", {"by": "M. Reid"}).status == 303
     assert desk.data("questions")["by"] == "M. Reid"
+
+
+def test_run_that_waits_for_reviews_is_no_question(root: Path) -> None:
+    script = Script(root)
+    script.begin("seed").complete("seed", {})
+    script.end("in_progress", "waiting_for_human")
+    desk = Desk(f"files:{root}")
+    desk.runs.newest()
+    for _ in range(200):
+        found = list(_changes(desk, {}))
+        if found:
+            break
+        threading.Event().wait(0.05)
+    assert [(name, data) for name, _, data in found] == [("new-questions", {"new": 0, "answered": 0})]
