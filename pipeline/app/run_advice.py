@@ -100,7 +100,11 @@ def _happened(head: Head, state: RunState) -> str:
     if state.questions:
         return _question(state)
     said, hint = (one_line((state.error or {}).get(name, ""), 500) for name in ("message", "hint"))
-    return f"{said} {hint}".strip() or f"It is {(state.detail or state.status).replace('_', ' ')}."
+    said = said.replace("Interrupted (", "Stopped on request (") if state.detail == "interrupted" else said
+    return (
+        f"{said} {hint}".replace(" RUN`", f" {state.run_id}`").strip()
+        or f"It is {(state.detail or state.status).replace('_', ' ')}."
+    )
 
 
 def _saved(state: RunState, items: Items | None) -> str:

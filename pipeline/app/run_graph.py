@@ -99,7 +99,7 @@ def step_word(state: RunState, step: StepView, *, owned: bool) -> str:
     if step.shown == UNKNOWN:
         return "outcome unknown"
     if step.status == IN_PROGRESS:
-        if step.path in state.questions:
+        if step.path in state.questions or (not owned and state.detail == "waiting_for_human"):
             return PERSON
         word = open_word(state, owned=owned)
         waits = word == RUNNING and any(call.path == step.path and call.batch for call in state.open_calls.values())

@@ -85,6 +85,7 @@ def test_two_attempts_are_compared_word_by_word(root: Path, desk: Served) -> Non
     assert ["del", "two"] in data["beside"]["parts"]
     text = desk.get(f"runs/{run}/calls/{second}?beside={first}").text
     assert "<del>two</del><ins>three &lt;b&gt;</ins>" in text
+    assert "The same text." in desk.get(f"runs/{run}/calls/{second}?beside={second}").text
     item = desk.data(f"runs/{run}/items/lessons/1")["part"]
     assert [(each["attempt"], len(each["calls"])) for each in item["attempts"]] == [(2, 1), (1, 1)]
     assert (item["fault"], item["faults"]) == ("Wrong.", ["2 ≠ 3"])
