@@ -106,10 +106,11 @@ def _data(part: Item | WorkedExample) -> list[Fraction]:
 
 
 def _rounds(number: Fraction, there: set[Fraction]) -> bool:
-    """Say whether a number is another one, rounded: to its places, or to as many figures."""
-    half = Fraction(1, 2 * number.denominator) if number.denominator > 1 else Fraction(1, 2)
-    finer = [other for other in there if other.denominator > number.denominator]
-    return len(str(number.numerator).strip("0")) > 1 and any(abs(other - number) <= half for other in finer)
+    """Say whether a number is another one, rounded: to its places, of at least two figures."""
+    places = next(k for k in range(40) if (number * 10**k).denominator == 1)
+    figures = str(number * 10**places).strip("0")
+    half = Fraction(1, 2 * 10**places)
+    return len(figures) > 1 and any(abs(other - number) <= half for other in there)
 
 
 #: "The answer 150 m comes from …": a value that a pupil may come to.

@@ -9,6 +9,8 @@ import pytest
 
 from pipeline.content.addresses import steps_of
 from pipeline.content.checks import CODE, ROWS, check_lesson, favourite_place, repeats
+from pipeline.content.checks_remarks import strangers
+from pipeline.content.lesson import Item
 from tests.checking import Json, course, scheme_of
 from tests.small_lesson import fresh
 
@@ -152,3 +154,18 @@ def test_accepted_and_rejected_answers(answer: str, text: str, told: bool) -> No
     put(lesson, "c8.q1.more", [text])
     found = check_lesson(lesson, entry=ENTRY, course=course())
     assert any(each.check == 9 and each.where == "c8.q1.more.1" for each in found) is told
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [("Going up takes 1.5 s.", False), ("Going up takes 1.53 s.", False), ("Going up takes 1.6 s.", True)],
+)
+def test_feedback_may_round_what_a_wrong_method_gives(said: str, told: bool) -> None:
+    item = Item.model_validate(
+        {
+            "ask": "A ball is thrown up at 15 m/s; take 9.8 for gravity. Find its time in the air.",
+            "expression": "2*15/9.8", "answer": "3.1 s", "working": ["Solve.\n\\(t=3.1\\)"], "marks": ["gives 3.1 s"], "feedback": said, "tests": ["point 1"],
+            "wrong": [{"method": "15/9.8", "error": "The time to the highest point."}],
+        }
+    )  # fmt: skip
+    assert bool(list(strangers("c1.q1", item, (), ()))) is told
