@@ -46,6 +46,8 @@ _READ = re.compile(r"\b(?:estimate|about|approximately|graph|scale|measure|read|
 _LABEL = re.compile(r"^\([a-f]\)\s*")
 #: Numbers that need no source: of turns, percentages, units and gravity.
 _OF_ALL = frozenset(Fraction(n) for n in ("0", "1", "100", "9.8"))
+#: Constants that words round: roots of two and three, what they divide by, pi.
+_CONSTANTS = frozenset(Fraction(n) for n in ("1.41421356", "0.70710678", "1.73205081", "0.57735027", "3.14159265"))
 
 
 def numbers_of(text: str) -> set[Fraction]:
@@ -78,7 +80,7 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
         measured = {datum.value for datum in data_of(words)}
         said = numbers_of(words)
         told = [n for n in said if n > _SMALL or n.denominator > 1 or n in measured]
-        strange = [n for n in told if n not in there and n not in _OF_ALL and not _rounds(n, there)]
+        strange = [n for n in told if n not in there and n not in _OF_ALL and not _rounds(n, there | _CONSTANTS)]
         if not strange:
             continue
         data = data or _data(part)
@@ -214,7 +216,9 @@ def false_results(text: str) -> Iterator[str]:
             for found in re.findall(r"\d[\d,]*(?:\.\d+)?", sides[-1].replace("{,}", ","))
         ]
         said = Fraction(match[2].replace(",", "").rstrip("."))
-        if len(shown) == 1 and said not in (shown[0], shown[0] * 100, shown[0] / 100) and not _rounds(said, {*shown}):
+        scales = (1, 100, 1000, 10**6)
+        same = {scaled for n in shown for scale in scales for scaled in (n * scale, n / scale)}
+        if len(shown) == 1 and said not in same and not _rounds(said, same):
             yield f"{match[0][-40:]}: {match[2]} is not its value"
 
 

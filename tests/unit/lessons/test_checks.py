@@ -158,14 +158,24 @@ def test_accepted_and_rejected_answers(answer: str, text: str, told: bool) -> No
 
 @pytest.mark.parametrize(
     ("said", "told"),
-    [("Going up takes 1.5 s.", False), ("Going up takes 1.53 s.", False), ("Going up takes 1.6 s.", True)],
+    [
+        ("Going up takes 1.5 s.", False),
+        ("Going up takes 1.53 s.", False),
+        ("Going up takes 1.6 s.", True),
+        ("It is 1.41 times that.", False),
+    ],
 )
 def test_feedback_may_round_what_a_wrong_method_gives(said: str, told: bool) -> None:
     item = Item.model_validate(
         {
             "ask": "A ball is thrown up at 15 m/s; take 9.8 for gravity. Find its time in the air.",
-            "expression": "2*15/9.8", "answer": "3.1 s", "working": ["Solve.\n\\(t=3.1\\)"], "marks": ["gives 3.1 s"], "feedback": said, "tests": ["point 1"],
+            "tests": ["point 1"],
+            "expression": "2*15/9.8",
+            "answer": "3.1 s",
+            "working": ["Solve.\n\\(t = 3.1\\)"],
+            "marks": ["gives 3.1 s"],
+            "feedback": said,
             "wrong": [{"method": "15/9.8", "error": "The time to the highest point."}],
         }
-    )  # fmt: skip
+    )
     assert bool(list(strangers("c1.q1", item, (), ()))) is told
