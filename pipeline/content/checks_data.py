@@ -158,7 +158,9 @@ def conversions(case: Case) -> Iterator[Fault]:
                 continue
             data = [(datum, units.unit(datum.unit)) for datum in data_of(one.question)]
             factors = {datum.value: found.factor for datum, found in data if found and datum.value > 4}
-            if len(factors) != len({datum.value for datum, _ in data}) or set(factors.values()) <= {Fraction(1)}:
+            # A number that stands with two units, as "5 V high and 5 ms wide", could be either in the calculation.
+            pairs = {(datum.value, found and found.factor) for datum, found in data}
+            if len(factors) != len(pairs) or set(factors.values()) <= {Fraction(1)}:
                 continue
             converted = any(n in (60, 100, 1000, 3600) for n in values_in(one.expression))
             # Some convert to centimetres or litres on the way: then nothing is known of the others.

@@ -282,8 +282,9 @@ class Lines:
         allowed = _ZERO
         for name, known in at.items():
             if known.off:
-                moved = values | {name: known.value + known.off}
-                allowed += abs(evaluate(left.node, moved) * scaled(left, right) - evaluate(right.node, moved) - gap)
+                ends = [values | {name: known.value + off} for off in (known.off, -known.off)]
+                gaps = [evaluate(left.node, end) * scaled(left, right) - evaluate(right.node, end) for end in ends]
+                allowed += max((abs(each - gap) for each in gaps), key=size)
         if sign == "≈" or endless(one):
             allowed += half_place(right)
         if sign == "≈":

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline.content import checks_answers, checks_quantities, checks_working
+from pipeline.content.checks_data import conversions
 from pipeline.content.findings import Case
 from pipeline.content.lesson import Lesson
 from pipeline.lessons.catalogue import Catalogue
@@ -149,3 +150,10 @@ def test_good_lessons_raise_no_alarm(path: Path) -> None:
     assert found(case) == []
     by = checks_answers.summary(case)["by"]
     assert sum(how == "computed" for how in by.values()) >= 0.7 * len(by)
+
+
+@pytest.mark.parametrize(("wide", "told"), [("8 V high and 5 ms wide", True), ("5 V high and 5 ms wide", False)])
+def test_a_number_with_two_units_may_be_either(wide: str, told: bool) -> None:
+    ask = f"Each division of a trace is {wide}; its peak is 2 divisions high. Calculate the peak voltage."
+    case = case_of(question(ask, "10 V", r"\(2\times 5=10\) V", expression="2*5"))
+    assert any(fault.where == "c8.q1.expression" for fault in conversions(case)) is told
