@@ -24,6 +24,8 @@ _NEGATIVE = re.compile(
     re.I,
 )
 _CONTENT = re.compile(r"[a-z]{5,}")
+#: A name in code: vanNo, van_no.
+_IN_CODE = re.compile(r"\b[A-Za-z]+(?:[a-z][A-Z]|_)\w*")
 _NUMBER = re.compile(r"(?<![\d.,])\d[\d,]*(?:\.\d+)?")
 
 
@@ -98,8 +100,17 @@ _GIVEN = re.compile(r"\b(?:show|prove|verify|check|explain|confirm) (?:that|why|
 def _only_in_key(ask: str, options: Sequence[Option]) -> str | None:
     asked = set(_CONTENT.findall(ask.lower()))
     key = asked & set(_CONTENT.findall(options[0].text.lower()))
+    names = {name.lower() for name in _IN_CODE.findall(ask)}
+    if all(_shares(option.text, ask) for option in options):
+        key -= names
     others = " ".join(option.text.lower() for option in options[1:])
     return next((word for word in sorted(key) if word not in others), None)
+
+
+def _shares(text: str, ask: str) -> bool:
+    """Say whether a text holds a word of the question, short ones left out."""
+    one, other = (set(re.findall(r"\w{4,}", said.lower())) for said in (text, ask))
+    return not one.isdisjoint(other)
 
 
 #: How far the marks of a paper in a mock exam may be from its share of the minutes.

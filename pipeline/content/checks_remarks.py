@@ -44,6 +44,8 @@ _OF_MISTAKES = re.compile(
 _VALUE = re.compile(r"(?:\\\()?[-−£]{0,2}\d[^%a-z]*(?:[A-Za-zµΩ°][\w⁻²³/ ]{0,12})?(?:\\\))?$")
 _READ = re.compile(r"\b(?:estimate|about|approximately|graph|scale|measure|read|line of best fit)\b", re.IGNORECASE)
 _LABEL = re.compile(r"^\([a-f]\)\s*")
+#: Questions whose answer is values in one order.
+_ORDER = re.compile(r"\b(?:order(?:ed|s)?|sort(?:ed|s)?|ascending|descending|rank(?:ed|s)?)\b", re.IGNORECASE)
 #: Numbers that need no source: of turns, percentages, units and gravity.
 _OF_ALL = frozenset(Fraction(n) for n in ("0", "1", "100", "9.8"))
 #: Constants that words round: roots of two and three, what they divide by, pi.
@@ -251,8 +253,16 @@ def accepted(where: str, item: Item) -> Iterator[Fault]:
             continue
         key, ask = keys[label]
         value = _LABEL.sub("", said).rstrip(".")
-        same = same_answer(key, value, ask)
+        same = same_answer(key, value, ask) and (not _ORDER.search(ask) or _in_order(key, value))
         if kind == "reject" and (same or value.casefold() == key.rstrip(".").casefold()):
             yield Fault(f"{where}.more.{place}", f"{said} is right", "an answer that is not")
         elif kind == "accept" and same is False and _VALUE.match(key) and _VALUE.match(value) and not _READ.search(ask):
             yield Fault(f"{where}.more.{place}", f"{said} is not {key}", "an answer that is right")
+
+
+def _in_order(key: str, value: str) -> bool:
+    """Say whether the values of two lists stand in one order."""
+    wanted, found = (re.split(r",\s", text) for text in (key, value))
+    return len(wanted) == len(found) and all(
+        same_answer(*pair) is not False for pair in zip(wanted, found, strict=True)
+    )

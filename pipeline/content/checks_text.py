@@ -28,11 +28,14 @@ def scope(case: Case) -> Iterator[Fault]:
     places = [number for number, out in enumerate(outcomes) if out["id"] in mine]
     allowed = " ".join(str(out) for out in outcomes[: max(places, default=len(outcomes)) + 1]).lower()
     allowed += " ".join([*case.lesson.prior, *case.lesson.keywords]).lower()
+    general = {
+        word[:6] for word in re.findall(r"[a-z]{6,}", f"{case.course['subject']} {case.course['title']}".lower())
+    }
     later = {
         word: out["title"]
         for out in outcomes[max(places, default=len(outcomes)) + 1 :]
         for word in re.findall(r"[a-z]{8,}", out["title"].lower())
-        if word[:7] not in allowed
+        if word[:7] not in allowed and word[:6] not in general
     }
     text = " ".join(said for _, said in case.texts).lower()
     for word, title in later.items():
@@ -58,9 +61,9 @@ def _readable(where: str, text: str, sentence: tuple[int, int], long_words: int,
     plain = _MATHS.sub("x", text)
     lengths = [len(one.split()) for one in _SENTENCE.split(plain) if one.strip()]
     for found, limit, what in ((mean(lengths), sentence[0], "on average"), (max(lengths), sentence[1], "at most")):
-        if found > limit:
+        if (found := round(found, 1)) > limit:
             grave = found > 1.5 * limit
-            yield Fault(where, f"sentences of {found:.0f} words {what}", f"{limit} words {what}", _grade(grave))
+            yield Fault(where, f"sentences of {found:g} words {what}", f"{limit} words {what}", _grade(grave))
     words = [word for word in re.findall(r"[a-z]{3,}", plain.lower()) if word not in terms]
     share = 100 * sum(_syllables(word) >= 3 for word in words) / max(1, len(words))
     if share > max(2 * long_words, long_words + 12):

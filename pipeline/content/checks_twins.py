@@ -50,7 +50,8 @@ def twin(case: Case) -> Iterator[Fault]:
                 yield Fault(where, f"{', '.join(lost[:4])} is missing", wanted, _grade(grave), also)
             for one, other in () if added else _exchanged(card.text, card.plain):
                 yield Fault(where, f"{other}, where the text has {one}", wanted, also=also)
-            share = count_words(card.plain) / max(1, count_words(card.text))
+            # As it is printed: 80.4 % is 80 %.
+            share = round(count_words(card.plain) / max(1, count_words(card.text)), 2)
             if not 0.6 <= share <= 0.8:
                 grave = not 0.48 <= share <= 0.96
                 yield Fault(where, f"{share:.0%} as long as the text", "60 to 80 %", _grade(grave), also)

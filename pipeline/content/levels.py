@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pipeline.content.names import shown
 
-#: Options enough for a quick check at any level.
+#: Options enough for a quick check or a starter at any level.
 FEWEST_OPTIONS = 3
 
 
@@ -30,7 +30,7 @@ class LevelRow:
 
     def fitting(self, options: int, card: str) -> bool:
         """Say whether a question on a kind of card may have so many options."""
-        return options == self.options or (card == "check" and options == FEWEST_OPTIONS)
+        return options == self.options or (card in ("check", "starter") and options == FEWEST_OPTIONS)
 
 
 LEVEL_ROWS: Mapping[str, LevelRow] = {
@@ -63,6 +63,6 @@ def level_text(level: str) -> str:
             f"- Plain twin sentences: {row.plain[0]} words on average, {row.plain[1]} at most;"
             " at most 6 % of the words with three or more syllables.",
             f"- Multiple choice: {row.options} options"
-            + (f"; {FEWEST_OPTIONS} will do in quick checks." if row.options > FEWEST_OPTIONS else "."),
+            + (f"; {FEWEST_OPTIONS} will do in quick checks and starters." if row.options > FEWEST_OPTIONS else "."),
         )
     )

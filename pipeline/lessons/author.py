@@ -36,6 +36,13 @@ FORMS = 2
 #: Rows whose warnings are mostly innocent: numbers in feedback and hints. People see them, the critic does not.
 UNCERTAIN = frozenset({6, 14})
 
+#: What helps where a lesson is not good enough: a model may write it better, code writes the same again.
+_AGAIN = "Resume to try again; the other lessons are kept."
+_SAME = (
+    "The offline author writes the same again: mend the topic it comes from (--bank), or leave the lesson out with "
+    "--skip-failed."
+)
+
 Build = Callable[[Draft | None], Request]
 M = TypeVar("M", bound=BaseModel)
 
@@ -148,8 +155,12 @@ class _Writing:
             if self._lesson != before:
                 findings = self._findings()
         if findings:
-            raise _rejected(f"lesson {self._order}", [each.line() for each in findings])
+            raise _rejected(f"lesson {self._order}", [each.line() for each in findings], self._hint)
         return self._written(missing)
+
+    @property
+    def _hint(self) -> str:
+        return _SAME if self._offline else _AGAIN
 
     def _first(self) -> Sequence[str]:
         """Ask for the lesson until one can be read; returns the outcomes that nobody has written for it (offline)."""
@@ -170,7 +181,7 @@ class _Writing:
             if not faults:
                 return list(missing)
             former, draft = request, Draft(None, faults)
-        raise _rejected(what, faults)
+        raise _rejected(what, faults, self._hint)
 
     def _findings(self) -> Sequence[Finding]:
         """Return what holds the lesson back: by code, else by its blind solution, else by its critic."""
@@ -253,10 +264,7 @@ class _Writing:
             f"computed the answers of {computed} anew.",
         ]
         if results := self._compared(by):
-            facts.append(
-                f"Somebody who saw only the questions came to the lesson's answer in all of the {len(results)} of "
-                f"{len(by)} questions whose answers code can compare; the others are answers in words."
-            )
+            facts.append(_agreement(len(results), len(by)))
         return facts + [f"Warning, {each.line()}" for each in self._warnings if each.check not in UNCERTAIN]
 
     def _compared(self, questions: Iterable[str]) -> dict[str, str]:
@@ -281,6 +289,16 @@ def _unreadable(lesson: Any) -> Sequence[Finding]:
     """Return why a value is no lesson at all; what can be read in part is corrected."""
     read = read_lesson(lesson)
     return read.findings if read.lesson is None or not read.lesson.cards else ()
+
+
+def _agreement(compared: int, questions: int) -> str:
+    """Return what a blind solution that nobody contradicts shows."""
+    if compared == questions:
+        return f"Somebody who saw only the questions came to the lesson's answer in all {questions} of them."
+    return (
+        f"Somebody who saw only the questions came to the lesson's answer in all of the {compared} of {questions} "
+        "questions whose answers code can compare; the others are answers in words."
+    )
 
 
 def _present(lesson: Any, scope: patches.PatchScope) -> dict[str, Any]:
@@ -315,12 +333,12 @@ def _text(ctx: StepContext, request: Request, what: str, instead_of: Request | N
     return reply.text
 
 
-def _rejected(what: str, faults: Sequence[str]) -> TaskRejected:
+def _rejected(what: str, faults: Sequence[str], hint: str = _AGAIN) -> TaskRejected:
     shown = "; ".join(faults[:3]) + (f" (and {len(faults) - 3} more)" if len(faults) > 3 else "")
     return TaskRejected(
         f"{what[0].upper()}{what[1:]} is not good enough: {shown}",
         code="answer_not_accepted",
-        hint="Resume to try again; the other lessons are kept.",
+        hint=hint,
         faults=list(faults),
     )
 

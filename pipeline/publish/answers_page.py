@@ -162,11 +162,18 @@ def _list(name: str, lines: Sequence[str]) -> list[Html]:
 def _mark_table(question: ShownQuestion) -> Html:
     bodies = []
     for label, marks in groupby(question.scheme, key=lambda mark: mark[0]):
-        rows = [row(inline(earns), inline(why), 1, right=2) for _, earns, why in marks]
+        rows = [_mark(earns, why) for _, earns, why in marks]
         bodies.append(el("tbody", group_row(label, len(_MARKS)) if label else None, rows))
     foot = el("tr", el("th", "Total", scope="row", colspan=2), el("td", question.marks, cls="r"))
     caption = f"Question {question.number}, {count(question.marks, 'mark')}"
     return table(caption, _MARKS, bodies, foot=foot, right=2)
+
+
+def _mark(earns: str, why: str) -> Html:
+    """Return the row of a mark; what is given for the answer in words, which stands above, needs no second cell."""
+    if earns:
+        return row(inline(earns), inline(why), 1, right=2)
+    return el("tr", el("th", inline(why), scope="row", colspan=2), el("td", 1, cls="r"))
 
 
 def _wrong_answers(question: ShownQuestion) -> Html | None:

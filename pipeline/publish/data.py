@@ -20,6 +20,8 @@ _VERSION = 2
 _LINK = re.compile(r"\](?=[(\[:])")
 #: What many renderers turn into a link by itself: an address of the web or of mail.
 _ADDRESS = re.compile(r"(?<=[a-z]):(?=//)|(?<=\bwww)\.|(?<=\bmailto):|(?<=\bxmpp):|(?<=[\w.+-])@(?=[\w-]+\.)", re.I)
+#: A line break inside a paragraph; lists and paragraphs have theirs by themselves.
+_BREAK = re.compile(r"(?<=\S)[ ]*\n(?!\s|[-•–] |\d{1,2}[.)] |\Z)")
 
 
 def build(view: CourseView) -> dict[str, bytes]:
@@ -78,11 +80,12 @@ def _record(lesson: LessonView) -> dict[str, Any]:
 def _md(value: object) -> str:
     """Return text in Markdown without links or pictures: TeX that can be set stays, other markup is escaped."""
     out = "".join(_piece(kind, content) for kind, content, _ in mathml.split(clean(value))).replace("<", "&lt;")
-    return "\n".join(("\\" + line if line[:1] in "#>" else line) for line in out.split("\n"))
+    return "\n".join(("\\" + line if line.startswith(("#", ">")) else line) for line in out.split("\n"))
 
 
 def _piece(kind: str, content: str) -> str:
     if kind == "text":
+        content = _BREAK.sub(r"\\\n", content)
         return _ADDRESS.sub(lambda found: f"&#{ord(found[0])};", _LINK.sub("&#93;", content))
     try:
         mathml.parse(content)
@@ -164,7 +167,7 @@ def _question(question: ShownQuestion) -> Iterator[str]:
 
 
 def _row(cells: Iterable[object]) -> str:
-    return "| " + " | ".join(_md(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return "| " + " | ".join(_md(str(cell).replace("\n", " ")).replace("|", "\\|") for cell in cells) + " |"
 
 
 def _answers(view: CourseView, lesson: LessonView) -> Iterator[str]:
@@ -178,7 +181,7 @@ def _answers(view: CourseView, lesson: LessonView) -> Iterator[str]:
             yield f"Answer: **{letter}{_md(question.answer)}**"
         yield from _lines(_steps(question.item["working"]))
         marks = [
-            f"- 1 mark: {label + ' ' if label else ''}{_md(why)} ({_md(earns)})"
+            f"- 1 mark: {label + ' ' if label else ''}{_md(why)}" + (f" ({_md(earns)})" if earns else "")
             for label, earns, why in question.scheme
         ]
         yield "\n".join([*marks, "", SENTENCES[question.checked]])

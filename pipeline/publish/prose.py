@@ -21,7 +21,12 @@ _UNIT = re.compile(
     r"(?<=\d) (?=(?:[cmµnkMG]?(?:m|g|l|s|N|J|W|V|A|Hz|Pa|C|F|eV|Ω)|h|min|K|T)(?:[²³]|\b)(?!['’]))"
     r"|(?<=[A-Za-zΩ]) (?=(?:m|s|kg|K|C|A|N)⁻)"
 )
-
+#: A number over its unit, as tables of the sciences have it: 33 / °C.
+_OVER_UNIT = re.compile(r"(?<=\d) / (?=[A-Za-z°Ωµμ])")
+#: A line break, and how far the next line is indented.
+_BREAK = re.compile(r"\s*\n( *)")
+#: The line breaks round a formula on a line of its own.
+_ROUND_FORMULA = re.compile(r"\s*\n\s*(?=\\\[)|(?<=\\\])\s*\n\s*")
 #: A hyphen between words, with blanks around it, is a dash.
 _DASH = re.compile(r"(?<=[A-Za-z]{2}) - (?=[A-Za-z]{2})")
 #: A power in plain words, as course files have it: x^2, (a^m)^n, a^(m/n). Its base is right before it.
@@ -37,8 +42,20 @@ Plain = Callable[[str], Html]
 
 
 def words(value: str) -> Html:
-    """Return plain words, escaped: real minus signs and dashes, numbers kept with their units, powers raised."""
-    typeset = _DASH.sub(" – ", _UNIT.sub("\u202f", _MINUS.sub("−", clean(value))))
+    """Return plain words, escaped: real minus signs and dashes, numbers kept with their units, powers raised.
+
+    A line break is one on the page, and the next line stays as far indented: of a program, of equations.
+    """
+    lines = _BREAK.split(clean(value))
+    after = [
+        [el("br"), "\u00a0" * len(indent), _line(line)] for indent, line in zip(lines[1::2], lines[2::2], strict=True)
+    ]
+    return join([_line(lines[0]), after])
+
+
+def _line(value: str) -> Html:
+    typeset = _UNIT.sub("\u202f", _OVER_UNIT.sub("\u202f/\u202f", _MINUS.sub("−", value)))
+    typeset = _DASH.sub(" – ", typeset)
     out, at = [], 0
     for power in _POWER.finditer(typeset):
         out += [text(typeset[at : power.start()]), el("sup", next(filter(None, power.groups())))]
@@ -76,10 +93,10 @@ def blocks(value: object, plain: Plain = words) -> Html:
     r"""Return a text field with its paragraphs, lists ("- " or "1. " at line starts) and \[ … \] formulas."""
     out: list[tuple[str, Html]] = []
     for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-•–]|\d{1,2}[.)])\s)", clean(value).strip()):
-        lines = [line.strip() for line in paragraph.split("\n") if line.strip()]
+        lines = [line.rstrip() for line in paragraph.split("\n") if line.strip()]
         for pattern, tag in ((_BULLET, "ul"), (_NUMBER, "ol")):
             if lines and pattern.match(lines[0]):
-                out.append((tag, inline(pattern.sub("", " ".join(lines), count=1), plain)))
+                out.append((tag, inline(pattern.sub("", "\n".join(map(str.strip, lines)), count=1), plain)))
                 break
         else:
             out.extend(("", block) for block in _paragraphs("\n".join(lines), plain))
@@ -99,9 +116,9 @@ def _gather(parts: Iterable[tuple[str, Html]]) -> Html:
 
 def _paragraphs(value: str, plain: Plain) -> Iterable[Html]:
     pending: list[Html] = []
-    for kind, content, _ in mathml.split(value):
+    for kind, content, _ in mathml.split(_ROUND_FORMULA.sub("", value)):
         if kind != "block":
-            pending.append(_piece(kind, content.replace("\n", " "), plain))
+            pending.append(_piece(kind, content if kind == "text" else content.replace("\n", " "), plain))
             continue
         if join(pending).strip():
             yield el("p", pending)

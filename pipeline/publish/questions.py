@@ -30,6 +30,10 @@ _NUMBER = re.compile(
     r"(?P<unit>[^\d=<>]*)\Z"
 )
 
+#: More words than these are a sentence.
+_FEW_WORDS = 3
+_WORD, _FORMULA = re.compile(r"[A-Za-z]{3,}"), re.compile(r"\\\(.*?\\\)", re.DOTALL)
+
 
 def letter(place: int) -> str:
     """Return A, B, C, … for places from 0."""
@@ -143,13 +147,17 @@ class ShownQuestion:
 
     @cached_property
     def scheme(self) -> list[tuple[str, str, str]]:
-        """Return label of the part ("" for none), what earns the mark and why it is given, mark by mark."""
-        answers = {label: part["answer"] for label, part in self._labelled()}
+        """Return label of the part ("" for none), what earns the mark and why it is given, mark by mark.
+
+        What earns it is "" where that is the whole answer, in words: it stands above.
+        """
+        answers = {label: _short(part["answer"]) for label, part in self._labelled()}
+        whole = self.key.text if self.key else _short(self.answer)
         rows = []
         for text in self.item["marks"]:
             label = text[:3] if text[:3] in answers else ""
             why, earns = divided(text.removeprefix(label))
-            rows.append((label, earns or answers.get(label, self.answer) or why, why))
+            rows.append((label, earns or answers.get(label, whole), why))
         return rows
 
     def of(self, kind: str) -> list[str]:
@@ -161,6 +169,11 @@ class ShownQuestion:
         values = self.checks.get("wrong") or {}
         for place, slip in enumerate(self.item.get("wrong") or (), 1):
             yield str(values.get(f"{self.address}.wrong.{place}", "")), slip["method"], slip["error"]
+
+
+def _short(answer: str) -> str:
+    """Return an answer that is a value or a few words, "" for another."""
+    return "" if len(_WORD.findall(_FORMULA.sub("", answer))) > _FEW_WORDS else answer
 
 
 def divided(text: str) -> tuple[str, str]:

@@ -9,8 +9,13 @@ import pytest
 
 from pipeline.content.addresses import steps_of
 from pipeline.content.checks import CODE, ROWS, check_lesson, favourite_place, repeats
+from pipeline.content.checks_items import _only_in_key
 from pipeline.content.checks_remarks import strangers
-from pipeline.content.lesson import Item
+from pipeline.content.checks_text import _readable, scope
+from pipeline.content.checks_twins import twin
+from pipeline.content.findings import Case
+from pipeline.content.lesson import ExplainerCard, Item, Lesson, Option
+from pipeline.content.levels import level_row
 from tests.checking import Json, course, scheme_of
 from tests.small_lesson import fresh
 
@@ -179,3 +184,62 @@ def test_feedback_may_round_what_a_wrong_method_gives(said: str, told: bool) -> 
         }
     )
     assert bool(list(strangers("c1.q1", item, (), ()))) is told
+
+
+@pytest.mark.parametrize(
+    ("ask", "text", "told"),
+    [
+        ("List the numbers in the order in which the query gives them.", "reject: 602, 603, 604", False),
+        ("List the numbers in the order in which the query gives them.", "reject: 604, 602, 603", True),
+        ("List the numbers of the three houses.", "reject: 602, 603, 604", True),
+    ],
+)
+def test_list_in_another_order_is_another_answer_where_order_is_asked_for(ask: str, text: str, told: bool) -> None:
+    lesson = fresh()
+    put(lesson, "c8.q1.ask", ask)
+    put(lesson, "c8.q1.answer", "604, 602, 603")
+    put(lesson, "c8.q1.more", [text])
+    found = check_lesson(lesson, entry=ENTRY, course=course())
+    assert any(each.check == 9 and each.where == "c8.q1.more.1" for each in found) is told
+
+
+@pytest.mark.parametrize(
+    ("ask", "texts", "hint"),
+    [
+        ("Tables Van (vanNo, make) and Trip (tripNo, vanNo, miles). Name the foreign key.",
+         ["vanNo in Trip", "tripNo in Van", "make in Trip", "miles in Van"], None),
+        ("Why does the metal expand?", ["the metal will expand", "the metal cools", "the metal melts"], "expand"),
+        ("Tables Van (vanNo, make). Name the key.", ["vanNo", "a number", "a colour", "a town"], "vanno"),
+    ],
+)  # fmt: skip
+def test_names_in_code_are_no_hint_where_every_option_has_words_of_the_question(
+    ask: str, texts: list[str], hint: str | None
+) -> None:
+    assert _only_in_key(ask, [Option(text=text, why="It is so.") for text in texts]) == hint
+
+
+@pytest.mark.parametrize(("word", "told"), [("computer", False), ("security", True)])
+def test_general_words_of_the_subject_belong_to_no_later_outcome(word: str, told: bool) -> None:
+    topics = [{"id": "a", "title": "Data types"}, {"id": "b", "title": "Computer structure and security"}]
+    of_computing = {
+        **course(), "subject": "computing_science", "title": "Computing Science", "groups": [{"outcomes": topics}]
+    }  # fmt: skip
+    lesson = fresh()
+    put(lesson, "c8.q1.feedback", f"A {word} has it.")
+    case = Case(Lesson.model_validate(lesson), {**ENTRY, "outcome_refs": ["a"], "cross_cutting": []}, of_computing)
+    assert any(repr(word) in each.found for each in scope(case)) is told
+
+
+def test_lengths_are_compared_as_they_are_printed() -> None:
+    text = " ".join(f"{'So ' + 'it ' * (length - 2)}is." for length in (14, 14, 15))
+    found = [each.found for each in _readable("c3.text", text, (14, 24), 15, "")]
+    assert found == ["sentences of 14.3 words on average"]
+    lesson = Lesson.model_validate(fresh())
+    card = next(card for card in lesson.cards if isinstance(card, ExplainerCard))
+    card.text, card.plain = "it " * 250, "it " * 201
+    assert not [each for each in twin(Case(lesson, ENTRY, course())) if "as long" in each.found]
+
+
+@pytest.mark.parametrize(("card", "fits"), [("check", True), ("starter", True), ("exit_ticket", False)])
+def test_three_options_will_do_in_checks_and_starters(card: str, fits: bool) -> None:
+    assert level_row("higher").fitting(3, card) is fits

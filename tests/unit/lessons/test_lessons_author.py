@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.engine.step import StepContext
 from pipeline.errors import TaskRejected
-from pipeline.lessons.author import examine, write_lesson
+from pipeline.lessons.author import _agreement, examine, write_lesson
 from pipeline.lessons.offline import answer
 from pipeline.lessons.pipeline import write_outline
 from pipeline.lessons.prompts import load_prompts
@@ -132,8 +132,10 @@ def test_lesson_offline_has_no_solver_no_critic_and_no_correction() -> None:
     ctx = FakeContext([LESSON], author="offline", model="offline")
     assert write(ctx)["critic"] is None
     bad = FakeContext([spoil("title", "short")], author="offline")
-    with pytest.raises(TaskRejected):
+    with pytest.raises(TaskRejected) as caught:
         write(bad)
+    assert "--skip-failed" in str(caught.value.hint)
+    assert "Resume" not in str(caught.value.hint)
     assert ctx.labels == bad.labels == ["lesson"]
     none = FakeContext([{"not_written": ["num.surds"]}], author="offline")
     made = write(none)
@@ -226,6 +228,13 @@ def test_answer_that_a_blind_solution_contradicts_goes_back_with_both_and_fails_
     ctx = FakeContext([LESSON, lacks, corrected, solve(), judge()])
     write(ctx)
     assert ctx.labels[2] == "correction"
+
+
+def test_critic_is_told_of_answers_in_words_only_where_there_are_some() -> None:
+    assert _agreement(19, 19).endswith("the lesson's answer in all 19 of them.")
+    assert _agreement(17, 19).endswith(
+        "17 of 19 questions whose answers code can compare; the others are answers in words."
+    )
 
 
 def test_lesson_with_low_scores_is_corrected_where_the_critic_says() -> None:

@@ -12,6 +12,7 @@ import pytest
 from annotated_types import Ge, Le, MaxLen, MinLen
 from pydantic import BaseModel
 
+from pipeline.content.addresses import steps_of
 from pipeline.content.checks import ROWS, check_lesson
 from pipeline.content.fields import MATHS_COMMANDS, MAX_OPTIONAL, Words, wire_schema
 from pipeline.content.lesson import AuthorReply, Corrections, Lesson, Solutions
@@ -253,3 +254,10 @@ def test_estimate_counts_calls_and_holds_the_largest_request() -> None:
         assert sizes
         assert row.most_bytes >= max(sizes)
         assert 0 < row.output_tokens < row.max_tokens
+
+
+def test_prompts_say_how_lines_of_figures_are_addressed_and_what_a_wrong_method_gives() -> None:
+    name = "c4.q2.figures.1.lines.1"
+    assert name in PROMPTS["correction"]
+    assert steps_of(name) == ("cards", 3, "items", 1, "figures", 0, "lines", 0)
+    assert "which is another than the answer's" in PROMPTS["author"]

@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pipeline.publish
+from pipeline.publish.answers_page import _question
+from pipeline.publish.data import _md
 from pipeline.publish.figures import figure, squared_paper
-from pipeline.publish.lesson_page import room
+from pipeline.publish.lesson_page import options, room, working
 from pipeline.publish.prose import Terms, blocks, formula, inline, words
-from pipeline.publish.questions import _number, places
+from pipeline.publish.questions import ShownOption, ShownQuestion, _number, places
 from pipeline.publish.site import ranges
 from pipeline.publish.view import CourseView
 from tests import publishing
@@ -39,7 +41,9 @@ def test_words_are_set_like_print() -> None:
         ("p^2x^2-a^2", "p<sup>2</sup>x<sup>2</sup>-a<sup>2</sup>"),
         ("(a^m)^n = a^(mn)", "(a<sup>m</sup>)<sup>n</sup> = a<sup>mn</sup>"),
         ("10^-3 of it", "10<sup>−3</sup> of it"), ("a^<b> and ^ and x^^2", "a^&lt;b&gt; and ^ and x^^2"),
-        ("a^(<b>)", "a<sup>&lt;b&gt;</sup>"),
+        ("a^(<b>)", "a<sup>&lt;b&gt;</sup>"), ("33 / °C", "33\u202f/\u202f°C"), ("3 / 4 of it", "3 / 4 of it"),
+        ("12.54 / kJ", "12.54\u202f/\u202fkJ"), ("UPDATE Landing\nSET boxes = 60", "UPDATE Landing<br>SET boxes = 60"),
+        ("IF a < 2\n  SEND a", "IF a &lt; 2<br>\u00a0\u00a0SEND a"),
     ):  # fmt: skip
         assert words(typed) == set_as
 
@@ -51,6 +55,18 @@ def test_blocks_makes_paragraphs_lists_and_formulas() -> None:
         "<p>One.</p><p>Two:</p><ul><li>a</li><li>b</li></ul><ol><li>x</li><li>y</li></ol>"
         '<p>So </p><div class="maths">M</div><p> holds.</p>'
     )
+
+
+def test_lines_stand_on_the_page_as_they_were_written() -> None:
+    assert blocks("What is shown?\n\nSET a TO 4\n SET b TO 5") == (
+        "<p>What is shown?</p><p>SET a TO 4<br>\u00a0SET b TO 5</p>"
+    )
+    assert blocks("- one\n  two") == "<ul><li>one<br>two</li></ul>"
+    assert _md("SET a TO 4\nSET b TO 5\n\n- one\n- two") == "SET a TO 4\\\nSET b TO 5\n\n- one\n- two"
+    assert "<br>" not in blocks("So\n\\[x = 2\\]\nholds.")
+    chemistry = ["Write both.\n2C + O₂ → 2CO\n2CO + O₂ → 2CO₂"]
+    assert "2C + O₂ → 2CO<br>2CO + O₂ → 2CO₂" in working(chemistry)
+    assert "a<br>b" in options([ShownOption("A", "a\nb", "", right=True)])
 
 
 def test_blocks_and_formulas_that_cannot_be_set_are_text_and_long_ones_scroll() -> None:
@@ -156,6 +172,15 @@ def test_marks_show_what_earns_them_or_the_answer_of_their_part() -> None:
     ]  # fmt: skip
     assert [label for label, _, _ in shown[1].scheme] == ["(a)", "(a)", "(b)"]
     assert shown[1].scheme[1][1] == r"\(5\sqrt{2}\)"
+
+
+def test_answer_in_words_is_not_said_again_beside_each_mark() -> None:
+    answer = "The function is written once, so a change is made once."
+    item = {"ask": "Why?", "answer": answer, "marks": ["says that it is written once", "says what follows"]}
+    shown = ShownQuestion(1, "c1.q1", {**item, "working": [], "feedback": "So."}, {"kind": "check"}, {}, False)
+    page = _question(shown)
+    assert page.count(answer) == 1
+    assert '<th scope="row" colspan="2">says what follows</th>' in page
 
 
 # --- colours -------------------------------------------------------------------------------------
