@@ -38,10 +38,7 @@ UNCERTAIN = frozenset({6, 14})
 
 #: What helps where a lesson is not good enough: a model may write it better, code writes the same again.
 _AGAIN = "Resume to try again; the other lessons are kept."
-_SAME = (
-    "The offline author writes the same again: mend the topic it comes from (--bank), or leave the lesson out with "
-    "--skip-failed."
-)
+_SAME = "The offline author writes the same again, until the topic it comes from is mended (--bank)."
 
 Build = Callable[[Draft | None], Request]
 M = TypeVar("M", bound=BaseModel)
