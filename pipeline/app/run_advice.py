@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from pipeline.app.gates import open_gates
-from pipeline.app.review import decided_since, undecided
+from pipeline.app.review import LESSONS, decided_since, undecided
 from pipeline.app.run_items import CUT_OFF, REUSED, Items, open_word
 from pipeline.app.run_list import row_of, way_on
 from pipeline.app.run_report import published_now
 from pipeline.app.run_status import interruptions
+from pipeline.app.start import settings_now
 from pipeline.app.words import count, money, one_line
+from pipeline.engine.people import standings
+from pipeline.errors import PipelineError
 from pipeline.publish.folder import FolderPublisher
 from pipeline.records.redaction import without_secrets
+from pipeline.records.reviews import DECIDED
 from pipeline.records.run import RunState, bare
 from pipeline.records.statuses import COMPLETED
+from pipeline.settings import Execution
 from pipeline.store.address import store_words
 from pipeline.store.base import Head, Store
-from pipeline.store.reader import COURSES
+from pipeline.store.reader import COURSES, load
 
 #: What helps: resume, resume with what failed, resume under a higher ceiling, answer a question, review lessons.
 RESUME, RETRY, RAISE, ANSWER, REVIEW = "resume", "retry", "raise", "answer", "review"
@@ -90,6 +96,32 @@ def _not_published(state: RunState) -> str:
     folder = Path(str(out), str(step.outputs.get("path")))
     there, note = published_now(FolderPublisher(folder.parent), step.outputs, folder, "the button")
     return "" if there else f"Not published now: {note}"
+
+
+def replaced_course(place: Store, execution: Execution, recorded: Mapping[str, Any], name: str, run: str = "") -> str:
+    """Return that a run will publish over a course of another one that people reviewed; "" where it will not.
+
+    Args:
+        recorded: Settings that the run has already.
+        name: What it publishes ("course_c84775").
+        run: Its id, where it has one.
+    """
+    how = settings_now(execution, recorded)
+    there = FolderPublisher(Path(how["out"])).standing(name)
+    if there is None or there.run in ("", run) or there.run_hash != there.content_hash or (
+        how["until"] not in (None, "publish") or how["sample"] is not None
+    ):  # fmt: skip
+        return ""
+    try:
+        found = standings(load(place, there.run), LESSONS).values()
+    except PipelineError:
+        # A run of another store, or one that was deleted.
+        return ""
+    number = sum(each.status in DECIDED for each in found)
+    return (
+        f"It will be published over {name}, where run {there.run} stands with {count(number, 'lesson')} that people "
+        f"reviewed; the page of that run can publish it again."
+    ) if number else ""  # fmt: skip
 
 
 def _happened(head: Head, state: RunState) -> str:

@@ -138,7 +138,7 @@ class Guard:
         if not self._is_own(headers, hosts[0], name):
             return 403, "This was sent by another site.\n"
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > MOST_BYTES:
+        if not length.isdecimal() or len(length) > len(str(MOST_BYTES)) or int(length) > MOST_BYTES:
             return 413, _TOO_LARGE
         return None
 

@@ -10,14 +10,17 @@ from starlette.requests import Request
 
 from pipeline.app.fork_plan import plan_fork
 from pipeline.app.processes import resume
+from pipeline.app.run_advice import replaced_course
 from pipeline.app.run_list import run_word
 from pipeline.app.run_points import differences, seq_at, state_json, stops
 from pipeline.app.travel import changeable, fork
 from pipeline.errors import PipelineError
+from pipeline.lessons.pipeline import bundle_name
 from pipeline.records.run import RunState
 from pipeline.records.statuses import COMPLETED
+from pipeline.settings import OFFLINE, Execution
 from pipeline.store.base import Store
-from pipeline.store.reader import records
+from pipeline.store.reader import COURSES, load, records
 from pipeline.travel.points import points_in, state_in
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute, StreamRoute, WriteRoute, place
@@ -50,6 +53,7 @@ def _moment(desk: Desk, run: str, query: Mapping[str, str], sets: Sequence[str],
         **state_json(store, state),
         **differences(store, state, query),
         "fork": _fork_form(store, state, sets, error=error, planned=bool(query.get("plan"))),
+        "replaces": _replaced(store, load(store, run)),
         "command": _command(desk, run, at, sets),
     }  # fmt: skip
 
@@ -63,6 +67,15 @@ def _fork_form(store: Store, state: RunState, sets: Sequence[str], *, error: str
         except PipelineError as refused:
             error = f"{refused.message} {refused.hint}".strip()
     return {"sets": list(sets), "names": changeable(state), "plan": plan, "error": error or None}
+
+
+def _replaced(store: Store, state: RunState) -> str | None:
+    """Return what people reviewed and a fork that goes on would publish over; None: nothing."""
+    seed = state.steps.get("seed#1")
+    if state.pipeline != COURSES or seed is None or not seed.outputs.get("course_id"):
+        return None
+    name = bundle_name(str(seed.outputs["course_id"]), draft=state.identity.get("author") == OFFLINE)
+    return replaced_course(store, Execution(), state.execution, name) or None
 
 
 def _command(desk: Desk, run: str, at: int, sets: Sequence[str]) -> str:

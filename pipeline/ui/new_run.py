@@ -12,10 +12,12 @@ from pipeline.app.course_fields import arguments, defaults, read_fields
 from pipeline.app.courses import MOST, CourseLine, check
 from pipeline.app.plan import CoursePlan, plan
 from pipeline.app.processes import start
+from pipeline.app.run_advice import replaced_course
 from pipeline.content.names import shown
 from pipeline.errors import ConfigError, PipelineError, SettingsConflict
 from pipeline.lessons.catalogue import Catalogue
-from pipeline.settings import DEFAULT_CEILING_USD, DEFAULT_MODEL, EFFORTS, OFFLINE, UNTIL, Identity
+from pipeline.lessons.pipeline import bundle_name
+from pipeline.settings import DEFAULT_CEILING_USD, DEFAULT_MODEL, EFFORTS, OFFLINE, UNTIL, Execution, Identity
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute, StreamRoute, WriteRoute, place
 
@@ -53,6 +55,7 @@ def _filled(desk: Desk, typed: Mapping[str, str], *, starting: bool = False) -> 
         "errors": errors,
         "refused": refused or None,
         "plan": _plan(made) if made else None,
+        "replaces": _replaced(desk, made, read.execution) if made else None,
         "command": " ".join(["./pipeline.sh lessons", *arguments(typed), "--yes"]) + desk.store_words(),
         "subjects": [{"name": name, "word": shown(name)} for name in sorted({file.subject for file in files})],
         "levels": [{"name": name, "word": shown(name)} for name in sorted({file.level for file in files})],
@@ -68,6 +71,14 @@ def _plan(made: CoursePlan) -> dict[str, Any]:
     del told["prompts"]
     actions = [item.action for item in made.items]
     return {**told, "made": actions.count("run"), "reused": actions.count("reuse"), "others": dict(made.others)}
+
+
+def _replaced(desk: Desk, made: CoursePlan, execution: Execution) -> str | None:
+    """Return what people reviewed and this would publish over; None: nothing."""
+    assert made.asks is not None
+    recorded = desk.state(made.run).execution if made.run else {}
+    name = bundle_name(made.asks.course.course_id, draft=made.author == OFFLINE)
+    return replaced_course(desk.store(), execution, recorded, name, made.run) or None
 
 
 def _start(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer:

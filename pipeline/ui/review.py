@@ -216,7 +216,8 @@ def _frame(desk: Desk, request: Request) -> Response:
 def _now(desk: Desk, query: Mapping[str, str]) -> Iterable[tuple[str, str, Data]]:
     """Return the queue and its progress, for whoever looks while others decide."""
     course = _course(desk, query.get("run", ""))
-    yield "queue", "_review_queue.html", {"run": course.run, **_queue(course, course.queue(), _order(query["item"]))}
+    order = _order(query.get("item", ""))
+    yield "queue", "_review_queue.html", {"run": course.run, **_queue(course, course.queue(), order)}
 
 
 PAGES = (

@@ -111,7 +111,8 @@ def application(desk: Desk) -> Starlette:
 
     async def missing(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        if error.status_code != 404:
+        # Whoever asks for files was not let in, and is told nothing of runs.
+        if error.status_code != 404 or request.scope["path"].startswith("/static/"):
             return PlainTextResponse(error.detail, error.status_code, error.headers)
         found = RunNotFound(f"There is no page {request.url.path}.", code="page_not_found")
         return await run_in_threadpool(_refused, desk, request, found)
@@ -120,7 +121,10 @@ def application(desk: Desk) -> Starlette:
         what = f"Unexpected {type(error).__name__}: {one_line(error, 200)}"
         return await run_in_threadpool(_refused, desk, request, PipelineError(what, code="unexpected"), 500)
 
-    return Starlette(routes=routes, exception_handlers={HTTPException: missing, Exception: unexpected})
+    made = Starlette(routes=routes, exception_handlers={HTTPException: missing, Exception: unexpected})
+    # Where it would lead does not know the prefix of a proxy.
+    made.router.redirect_slashes = False
+    return made
 
 
 @cache

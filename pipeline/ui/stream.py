@@ -24,6 +24,8 @@ EVERY = 0.5
 BEAT = 15.0
 END = "event: end\ndata: ended\n\n"
 _HEADERS = {"x-accel-buffering": "no"}
+#: Digits of a seq at most.
+_MOST_DIGITS = 18
 
 
 class _Look(NamedTuple):
@@ -42,6 +44,9 @@ def part_events(desk: Desk, request: Request, stream: StreamRoute) -> StreamingR
     here = Here(query.pop("at", ""), {name: value for name, value in request.query_params.items()}, desk.name(request))
     sent: dict[str, str] = {}
     stood: list[tuple[int, bool]] = []
+    if run:
+        # Who asks for a run that is not there hears so at once.
+        desk.watched(run)
 
     def look(after: int) -> _Look:
         seq, ended = 0, False
@@ -82,7 +87,7 @@ def record_events(desk: Desk, request: Request) -> StreamingResponse:
 def _after(request: Request) -> int:
     """Return the record that the client has already: a new connection says it in its URL, a later one in a header."""
     for text in (request.headers.get("last-event-id", ""), request.query_params.get("after", "")):
-        if text.isdigit():
+        if text.isdecimal() and len(text) <= _MOST_DIGITS:
             return int(text)
     return 0
 

@@ -33,6 +33,8 @@ def test_copy_holds_the_pages_of_its_runs_alone_and_every_link_leads_to_a_file(r
         assert f"Copy of {WHEN}" in text
         assert list(page.all("script", "form")) == [], path
         assert all(frame.attributes["src"].endswith(".html") for frame in page.all("iframe"))
+        assert all(frame.attributes["sandbox"] == "" for frame in page.all("iframe"))
+        assert [link for link in page.all("a") if link.attributes.get("href") == "#" and "Review" in link.text] == []
         for element in page.all():
             for name in ("href", "src"):
                 target = urlsplit(element.attributes.get(name, ""))

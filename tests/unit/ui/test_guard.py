@@ -106,6 +106,15 @@ def test_every_path_needs_the_cookie_and_a_wrong_one_is_none(desk: Served) -> No
             assert desk.ask("GET", path, {"Cookie": cookie}).status == 403, (path, cookie)
 
 
+def test_files_that_are_not_there_tell_nothing_of_runs(root: Path, desk: Served) -> None:
+    run = failed_run(root)
+    got = desk.ask("GET", "/static/nope")
+    assert (got.status, got.headers["content-type"].partition(";")[0]) == (404, "text/plain")
+    assert run not in got.text
+    assert run in desk.get("nothing").text
+    assert desk.get(f"runs/{run}/").status == 404, "it leads nowhere without the prefix of a proxy"
+
+
 def test_tokens_are_compared_in_constant_time(desk: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[bytes] = []
     whole = secrets.compare_digest

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
 from pipeline.app.plan import plan
+from pipeline.app.review import Wish, decide
 from pipeline.app.stores import open_store
 from pipeline.settings import Execution, Identity
 from tests.desks import Served
@@ -69,6 +71,21 @@ def test_start_makes_a_process_and_goes_to_its_run(desk: Served, root: Path) -> 
     assert went.status == 303, went.text
     (run,) = await_runs(root, 1)
     assert went.headers["location"].endswith(f"runs/{run}")
+
+
+def test_course_that_people_reviewed_is_not_replaced_without_a_word(desk: Served, root: Path) -> None:
+    course = {"subject": "mathematics", "level": "national_5", "lessons": "1", "model": "offline", "force": "1"}
+    assert desk.post("new", course).status == 303
+    (run,) = await_runs(root, 1)
+    again = f"new?{urlencode(course)}"
+    assert desk.data(again)["replaces"] is None
+    assert desk.data(f"runs/{run}/time")["replaces"] is None
+    decide(open_store(f"files:{root}"), run, 1, Wish("approve", "M. Reid"))
+    said = desk.data(again)["replaces"]
+    assert f"-draft, where run {run} stands with 1 lesson that people reviewed" in said
+    assert said in desk.get(again).text
+    assert said in desk.get(f"runs/{run}/time").text
+    assert desk.data(f"{again}&sample=1")["replaces"] is None
 
 
 def test_unfinished_run_goes_on_with_its_own_settings(desk: Served, root: Path) -> None:

@@ -118,8 +118,16 @@ def test_stream_of_a_finished_run_is_its_records_and_the_end(root: Path, desk: S
 
 
 def test_stream_of_no_run_is_an_error(desk: Served) -> None:
+    assert desk.get("runs/20260101_000000/events").status == 404
     got = desk.get("api/v1/runs/20260101_000000/events")
     assert (got.status, got.json["error"]["code"]) == (404, "run_not_found")
+
+
+def test_places_that_are_no_numbers_are_the_beginning(root: Path, desk: Served) -> None:
+    run = completed_run(root)
+    for text in ("%C2%B2", "9" * 5000, "-1"):
+        assert desk.get(f"api/v1/runs/{run}/events?after={text}").text.count("id: 1\n") == 1
+    assert desk.get("review/events").status == 200
 
 
 def test_silence_is_broken_by_a_comment(root: Path, desk: Served, monkeypatch: pytest.MonkeyPatch) -> None:
