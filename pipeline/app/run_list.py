@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.stores import open_list
+from pipeline.clock import parse_iso
 from pipeline.errors import ConfigError
 from pipeline.records.statuses import COMPLETED, DETAILS, FAILED, IN_PROGRESS, PENDING, SKIPPED
 
@@ -83,6 +84,8 @@ class RunRow:
     seq: int = 0
     #: When the last step of a completed run ended: later records, such as reviews, are no work on it.
     completed_at: str = ""
+    #: Seconds that its completed steps were worked on, pauses left out; 0: not known.
+    worked_seconds: float = 0.0
     #: Records are missing that may have held calls: the cost is a lower bound.
     at_least: bool = False
     #: Of a run that has no steps of ours: how many checkpoints of another system it holds.
@@ -100,6 +103,16 @@ class RunRow:
     def shown_status(self) -> str:
         """Return the status, or the detail where the run is not running."""
         return self.status if self.status_detail in (None, "running") else self.status_detail
+
+    @property
+    def lasted(self) -> float | None:
+        """Return for how long a completed run was worked on, else how long ago it began when last heard of (s)."""
+        try:
+            seconds = (parse_iso(self.completed_at or self.updated_at) - parse_iso(self.started_at)).total_seconds()
+        except ValueError:
+            return None
+        # Steps side by side take no longer than the run.
+        return min(self.worked_seconds or seconds, seconds) if self.completed_at else seconds
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of `list --json`."""
@@ -150,6 +163,7 @@ def row_of(head: Head) -> RunRow:
         completed_at=max((str(step.get("completed_at") or "") for step in ended), default="")
         if status == COMPLETED
         else "",
+        worked_seconds=sum(step.get("duration_seconds") or 0 for step in ended),
         at_least=bool(sums.get("holes") or head.known),
         checkpoints=document.get("checkpoints") if threads else None,
         command=text("resume_command"),

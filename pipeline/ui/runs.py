@@ -13,7 +13,6 @@ from starlette.responses import Response
 from pipeline.app.run_index import MOST, RunFilter, behind, facets_of, word_of
 from pipeline.app.run_list import CORRUPT, GONE, RunRow
 from pipeline.app.spreadsheet import csv_text
-from pipeline.clock import parse_iso
 from pipeline.errors import PipelineError
 from pipeline.records.statuses import COMPLETED, FAILED, PENDING, SKIPPED
 from pipeline.ui import run_choice
@@ -63,7 +62,7 @@ def row_data(row: RunRow) -> Data:
         "steps": [["done", done], ["run", running], ["fail", failed], ["rest", rest]],
         "steps_text": _steps_text(row, done, failed), "cost_usd": row.cost_usd, "possibly_usd": row.possibly_usd,
         "unbounded": row.possibly_usd is None, "at_least": row.at_least, "unpriced_calls": row.unpriced_calls,
-        "made_by": row.author, "started_at": row.started_at, "updated_at": row.updated_at, "seconds": _seconds(row),
+        "made_by": row.author, "started_at": row.started_at, "updated_at": row.updated_at, "seconds": row.lasted,
         "error": row.error if row.status in (FAILED, CORRUPT) else "", "owned": row.owned, "resumable": row.resumable,
     }  # fmt: skip
 
@@ -80,13 +79,6 @@ def _steps_text(row: RunRow, done: int, failed: int) -> str:
     if not row.steps_total or row.status == CORRUPT:
         return ""
     return f"{done} of {row.steps_total} steps" + (f", {failed} failed" if failed else "")
-
-
-def _seconds(row: RunRow) -> float | None:
-    try:
-        return (parse_iso(row.completed_at or row.updated_at) - parse_iso(row.started_at)).total_seconds()
-    except ValueError:
-        return None
 
 
 def _runs(desk: Desk, request: Request) -> Data:
@@ -174,7 +166,7 @@ def _csv(desk: Desk, request: Request) -> Response:
 
 
 def _cells(row: RunRow) -> Sequence[object]:
-    seconds = _seconds(row)
+    seconds = row.lasted
     return [
         row.run_id, row.pipeline, row.subject, row.level, word_of(row), row.steps_completed, row.steps_total,
         row.cost_usd, "" if row.possibly_usd is None else row.possibly_usd, row.unpriced_calls, row.author,

@@ -271,6 +271,15 @@ def test_run_lasted_until_its_last_step_whatever_is_recorded_later() -> None:
     head = {"status": "completed", "nodes": ["a"], "completed_steps": [done], **times}
     assert row_data(row_of(Head("b", head)))["seconds"] == 20
     assert row_data(row_of(Head("b", {**head, "status": "failed"})))["seconds"] == 3600
+    paused = {**head, "completed_steps": [{**done, "completed_at": times["updated_at"], "duration_seconds": 7.5}]}
+    assert row_data(row_of(Head("b", paused)))["seconds"] == 7.5
+    beside = {**head, "completed_steps": [{**done, "duration_seconds": 15}] * 2}
+    assert row_data(row_of(Head("b", beside)))["seconds"] == 20
+
+
+def test_list_and_page_tell_the_same_time(root: Path, desk: Served) -> None:
+    run = completed_run(root)
+    assert desk.data(f"runs/{run}")["status"]["active_seconds"] == round(desk.data("")["rows"][0]["seconds"])
 
 
 def test_fork_and_threads_of_others_are_told(root: Path, desk: Served) -> None:
