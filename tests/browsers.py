@@ -64,8 +64,9 @@ def chromium_path() -> str | None:
     return next((found for name in _NAMES if (found := shutil.which(name))), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """A browser, for the tests of one file: while it is there, this thread has a running event loop."""
     with sync_playwright() as playwright:
         try:
             started = playwright.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])

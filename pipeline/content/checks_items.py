@@ -284,7 +284,7 @@ def _fit(where: str, figure: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield where a line of best fit leaves its points."""
     lines = dict(line.partition(":")[::2] for line in figure["lines"])
     fit = re.search(
-        r"y = (-?\d+(?:\.\d+)?)\s?\*?\s?x ?([-+] ?\d+(?:\.\d+)?)?", lines.get("best fit", "").replace("−", "-")
+        r"y = (-?\d+(?:\.\d+)?)\s?\*?\s?x ?([-+] ?\d+(?:\.\d+)?)?\s*$", lines.get("best fit", "").replace("−", "-")
     )
     points = [
         (float(x), float(y))
