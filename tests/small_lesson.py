@@ -166,7 +166,7 @@ def fresh() -> Json:
 
 
 def lesson_for(entry: Json) -> Json:
-    """The lesson as one of another teach entry, which it names: further points are taught and asked as the second is."""
+    """The lesson as one of another teach entry, which it names; further points are asked as the second is."""
     lesson = fresh()
     lesson["outcome"] = f"{lesson['outcome'].rstrip('.')}, as in {entry['label']}."
     more = range(3, len(entry["points"]) + 1)

@@ -71,9 +71,10 @@ def todays_prompts(state: RunState, pins: Mapping[str, Any]) -> dict[str, Any]:
 
     They have other names than its own: what it made from those stands, and the two are never mixed.
     """
-    missing = [name for name in LESSON_PROMPTS if not {f"{_PROMPT}{name}"} & {*state.pins, *pins}]
-    prompts = load_prompts() if missing else {}
-    return {f"{_PROMPT}{name}": prompts[name] for name in missing}
+    if f"{_PROMPT}{LESSON_PROMPTS[0]}" in {*state.pins, *pins}:
+        return {}
+    prompts = load_prompts()
+    return {f"{_PROMPT}{name}": prompts[name] for name in LESSON_PROMPTS}
 
 
 def earlier_schema(state: RunState, left: int, usd: str) -> SettingsConflict:

@@ -162,7 +162,11 @@ def conversions(case: Case) -> Iterator[Fault]:
             pairs = {(datum.value, found and found.factor) for datum, found in data}
             if len(factors) != len(pairs) or set(factors.values()) <= {Fraction(1)}:
                 continue
-            converted = any(n in (60, 100, 1000, 3600) for n in values_in(one.expression))
+            used = values_in(one.expression)
+            # So could one that stands in the calculation twice: 10 divisions of 10 ms.
+            if any(used.count(value) > 1 for value, factor in factors.items() if factor != 1):
+                continue
+            converted = any(n in (60, 100, 1000, 3600) for n in used)
             # Some convert to centimetres or litres on the way: then nothing is known of the others.
             if converted and known.factor != 1:
                 continue

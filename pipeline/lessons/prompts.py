@@ -157,7 +157,10 @@ EXAMPLES = {
     "computing_science": "examples_computing",
 }  # fmt: skip
 #: Prompts of lessons of today's schema. Raise the schema's version, and they get other names.
-LESSON_PROMPTS = ("author", "task", "correction", "solver", "solve", "reviewer", "review")
+LESSON_PROMPTS = (
+    "author", "examples_mathematics", "examples_science", "examples_computing", "examples_words",
+    "task", "correction", "solver", "solve", "reviewer", "review",
+)  # fmt: skip
 #: Prompts of lessons of schema 1; a run that is pinned to them has none of today's.
 EARLIER_PROMPTS = frozenset({"lesson", "write", "critic", "judge"})
 _FOLDER = Path(__file__).with_name("prompts")

@@ -220,7 +220,8 @@ def test_price_of_a_resume_keeps_what_the_run_was_started_with(cli: Cli, server:
     assert plan["ceiling_usd"] == 7
     start = started(cli, "lessons", "--resume", "latest", "--sample", "1")
     assert start["ceiling_usd"] == 7
-    assert float(start["expected_usd"]) == pytest.approx(plan["expected_usd"] / 6)
+    # One of six, but it pays for what all of them share.
+    assert plan["expected_usd"] / 6 < float(start["expected_usd"]) < plan["expected_usd"] / 3
     again = started(cli, "redo", "latest", "lessons/1")
     # One lesson again, and the five that are not there yet.
     assert float(again["expected_usd"]) == pytest.approx(plan["expected_usd"])

@@ -157,3 +157,9 @@ def test_a_number_with_two_units_may_be_either(wide: str, told: bool) -> None:
     ask = f"Each division of a trace is {wide}; its peak is 2 divisions high. Calculate the peak voltage."
     case = case_of(question(ask, "10 V", r"\(2\times 5=10\) V", expression="2*5"))
     assert any(fault.where == "c8.q1.expression" for fault in conversions(case)) is told
+
+
+def test_a_number_that_is_used_twice_may_be_a_count() -> None:
+    ask = "Two waves take 10 divisions of 10 ms. Calculate the frequency."
+    case = case_of(question(ask, "20 Hz", r"\(2\div 0.1=20\) Hz", expression="2/(10*10/1000)"))
+    assert not list(conversions(case))
