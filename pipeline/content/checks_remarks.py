@@ -141,8 +141,9 @@ def _valued(answer: str) -> str:
 
 
 def _near(there: set[Fraction], *, percent: bool) -> set[Fraction]:
-    """Return numbers in other units or of the same digits; of percentages also as shares, and their rests."""
-    found = {n * Fraction(10) ** power for n in there for power in range(-6, 7)}
+    """Return numbers in other units; the digits of decimals; of percentages also shares, and their rests."""
+    found = {m for n in there for m in (n, n * 100, n / 100, n * 1000, n / 1000)}
+    found |= {n * 10**power for n in there if n < 1 for power in range(1, 7)}
     return found | {m for n in there if percent for m in (1 + n / 100, abs(1 - n / 100), abs(100 - n), 100 + n)}
 
 
