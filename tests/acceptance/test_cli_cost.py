@@ -151,7 +151,8 @@ HEADS_TELL = ("step", "call_kind", "model", "token_kind", "day", "subject", "lev
 
 def course(root: Path, day: int, *charges: Charge, **params: str) -> str:
     """A completed course that began so many days after the others, with a call for each charge."""
-    script = Script(root, at=BEGIN + timedelta(days=day), **(params or {"subject": "physics", "level": "higher"}))
+    params = params or {"subject": "physics", "level": "higher"}
+    script = Script(root, at=BEGIN + timedelta(days=day), pins=None, execution=None, **params)
     script.begin("seed").complete("seed", {}).begin("sow").complete("sow", {}).begin("lessons")
     for number, charge in enumerate(charges, 1):
         script.call("lessons", f"lessons/{number}", charge).task("lessons", f"lessons/{number}", {})

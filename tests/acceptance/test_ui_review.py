@@ -149,5 +149,6 @@ def test_pages_of_the_review_are_whole_at_every_width(root: Path, run: str, wind
             for bar in page.locator(".decide").all():
                 # It leaves the screen to the lesson.
                 stays = bar.evaluate("bar => getComputedStyle(bar).position") == "sticky"
-                assert not stays or (bar.bounding_box() or {})["height"] < 160, f"{path} at {width}"
+                box = bar.bounding_box()
+                assert not stays or (box and box["height"] < 160), f"{path} at {width}"
         assert window.findings() == [], path
