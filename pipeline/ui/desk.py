@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Hashable, Iterator
 from urllib.parse import unquote
 
 from starlette.requests import Request
@@ -20,6 +21,8 @@ from pipeline.store.base import Head, Store
 #: The cookie that keeps the name of who decides here.
 NAME_COOKIE = "desk-name"
 MOST_NAME = 80
+#: The same form again within so many seconds is the same click.
+_SAME_CLICK = 30.0
 
 
 class Desk:
@@ -39,6 +42,8 @@ class Desk:
         self._watches = Watches(self._store, self.clock)
         #: Rows of all runs, for filters and counts.
         self.runs = RunIndex(self._store, self.clock)
+        self._clicks: dict[Hashable, tuple[float, str]] = {}
+        self._clicking = threading.Lock()
         #: Set when the server stops: streams end at once.
         self.stopping = asyncio.Event()
 
@@ -77,6 +82,16 @@ class Desk:
     def owned(self, run: str) -> bool:
         """Return whether a living process owns the run."""
         return self.watched(run).owned
+
+    def once(self, form: Hashable, act: Callable[[], str]) -> str:
+        """Do what a form asks for, or return what the same form got a moment ago: a double click acts once."""
+        with self._clicking:
+            now = self.clock.monotonic()
+            self._clicks = {key: done for key, done in self._clicks.items() if now - done[0] < _SAME_CLICK}
+            if form not in self._clicks:
+                made = act()
+                self._clicks[form] = (self.clock.monotonic(), made)
+            return self._clicks[form][1]
 
     def name(self, request: Request) -> str:
         """Return who is at the desk, as typed in one of its forms; "" where nobody has said so."""

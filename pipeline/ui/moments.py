@@ -87,16 +87,21 @@ def _fork(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer:
     """Make the fork, resume it where that was asked for, and go to it."""
     run, at = request.path_params["run"], form.get("at") or "end"
     sets = [text for text in form.all("set") if text.strip()]
-    try:
+    goes_on = form.get("do") == "resume"
+
+    def make() -> str:
         made = fork(desk.store(), run, at=at, assignments=sets)
+        if goes_on and made.status != COMPLETED:
+            # What keeps it from going on is said on its page, beside the button that tries again.
+            with suppress(PipelineError):
+                resume(desk.store(), desk.store_url, made.run_id)
+        return made.run_id
+
+    try:
+        return place(f"runs/{desk.once((run, at, *sets, goes_on), make)}")
     except PipelineError as error:
         said = f"{error.message} {error.hint}".strip()
         return PageAnswer("time.html", _moment(desk, run, {"at": at}, sets, said), 400)
-    if form.get("do") == "resume" and made.status != COMPLETED:
-        # What keeps it from going on is said on its page, beside the button that tries again.
-        with suppress(PipelineError):
-            resume(desk.store(), desk.store_url, made.run_id)
-    return place(f"runs/{made.run_id}")
 
 
 PAGES = (PageRoute("runs/{run}/time", _time, "time.html", "time"),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -72,8 +73,12 @@ def test_fork_is_planned_made_and_goes_on(desk: Served, root: Path, tmp_path: Pa
     assert wrong.status == 400
     assert 'value="settings.colour=blue"' in wrong.text, "what was typed stays"
     assert len(list(store.heads())) == 1
-    went = desk.post(f"runs/{run}/fork", [("at", "hello"), ("set", "params.reader=Bob"), ("set", ""), ("do", "fork")])
+    form = [("at", "hello"), ("set", "params.reader=Bob"), ("set", ""), ("do", "fork")]
+    with ThreadPoolExecutor() as clicks:
+        went, again = clicks.map(lambda _: desk.post(f"runs/{run}/fork", form), range(2))
     assert went.status == 303, went.text
+    assert went.headers["location"] == again.headers["location"], "a double click makes one fork"
+    assert len(list(store.heads())) == 2
     child = went.headers["location"].rpartition("/")[2]
     state = load(store, child)
     assert (state.parent or {})["run"] == run
