@@ -83,21 +83,17 @@ def _equal(given: str, wanted: str) -> bool:
 class Guard:
     """An ASGI application around the pages; see the module."""
 
-    def __init__(
-        self, app: ASGIApp, keys: Keys, *, allowed_hosts: Iterable[str] = (), root_path: str = "", secure: bool = False
-    ) -> None:
+    def __init__(self, app: ASGIApp, keys: Keys, *, allowed_hosts: Iterable[str] = (), root_path: str = "") -> None:
         """Guard an application.
 
         Args:
             allowed_hosts: Names that a proxy forwards, besides those of this machine.
             root_path: The prefix under which a proxy shows the desk, whether it takes it off or not.
-            secure: The cookie goes over https alone.
         """
         self._app = app
         self._keys = keys
         self._named = frozenset(name.lower() for name in allowed_hosts)
         self._root = f"/{root_path.strip('/')}" if root_path.strip("/") else ""
-        self._secure = secure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or hand it on."""
@@ -115,7 +111,9 @@ class Guard:
         location = self._entrance(scope)
         if location is not None:
             cookie = f"{self._keys.cookie}={self._keys.value}; HttpOnly; SameSite=Strict; Path={self._root or ''}/"
-            await _plain(send, 303, "", location=location, set_cookie=cookie + ("; Secure" if self._secure else ""))
+            # A proxy that was spoken to over https says so.
+            over_https = Headers(scope=scope).get("x-forwarded-proto", "").lower() == "https"
+            await _plain(send, 303, "", location=location, set_cookie=cookie + ("; Secure" if over_https else ""))
             return
         path = scope["path"]
         if not _OPEN.fullmatch(path) and not self._keys.knows(Headers(scope=scope)):
@@ -152,9 +150,11 @@ class Guard:
         """Return whether a page of this desk sent it: the same host and port; a browser says so twice."""
         try:
             origin = urlsplit(headers.get("origin", ""))
+            # A proxy may leave out its port, which is then that of its scheme.
+            proxy = (origin.hostname or "") in self._named and origin.port is None
         except ValueError:
             return False
-        same = origin.netloc.lower() == host.lower() or (origin.hostname or "") in self._named
+        same = origin.netloc.lower() == host.lower() or proxy
         if origin.scheme not in ("http", "https") or not same:
             return False
         site = headers.get("sec-fetch-site")

@@ -290,7 +290,10 @@ def test_token_of_a_file_lets_in_as_often_as_it_is_given(root: Path, tmp_path: P
     with serving(f"files:{root}", token_file=str(file), allowed_hosts=("desk.example",)) as desk:
         assert desk.token == ""
         for _ in range(2):
-            assert desk.ask("GET", f"/?token={token}", {"Host": "desk.example"}).status == 303
+            got = desk.ask("GET", f"/?token={token}", {"Host": "desk.example"})
+            assert (got.status, "Secure" in got.headers["set-cookie"]) == (303, False)
+        over_https = desk.ask("GET", f"/?token={token}", {"Host": "desk.example", "X-Forwarded-Proto": "https"})
+        assert over_https.headers["set-cookie"].endswith("; Secure")
         assert desk.ask("GET", "/api/v1/", {"Authorization": f"Bearer {token}"}).status == 200
         assert desk.ask("GET", "/api/v1/", {"Authorization": f"Bearer {token}x"}).status == 403
         assert desk.ask("GET", "/", {"Host": "other.example"}).status == 400
@@ -318,3 +321,5 @@ def test_desk_works_under_a_prefix_of_a_proxy(root: Path, strips: bool) -> None:
         sent = {**host, "Content-Type": "application/x-www-form-urlencoded", "Origin": "https://school.example"}
         done = desk.ask("POST", f"{prefix}/note", {**sent, "Sec-Fetch-Site": "same-origin"}, b"text=x")
         assert (done.status, done.headers["location"]) == (303, "./?q=x")
+        other = {**sent, "Origin": "http://school.example:81", "Sec-Fetch-Site": "same-origin"}
+        assert desk.ask("POST", f"{prefix}/note", other, b"text=x").status == 403
