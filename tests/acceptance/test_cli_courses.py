@@ -201,7 +201,8 @@ def test_courses_plans_no_line_that_is_a_course_again(
     monkeypatch.setattr(many, "plan", counted)
     said = cli("courses", write(tmp_path, "subject,level\n" + "physics,higher\nPhysics,HIGHER\n" * 150), "--dry-run")
     assert said.code == 2
-    assert "line 301: duplicate of line 2" in said.err
+    assert "line 52: duplicate of line 2" in said.err
+    assert "line 53: this line and those below it were not looked at" in said.err
     assert planned == ["physics"]
 
 
