@@ -56,6 +56,11 @@ def release(tmp_path: Path) -> None:
     (tmp_path / "go").touch()
 
 
+def until_told(begun: Started, event: str) -> None:
+    """Wait until a process tells an event: stopped before its first step it is gone, let go too soon it completes."""
+    until(lambda: f'"{event}"' in (begun.output / processes.EVENTS).read_text())
+
+
 def test_process_names_its_run_and_outlives_who_started_it(tmp_path: Path, url: str, slow: list[str]) -> None:
     text = f"from pipeline.app.processes import start\nprint(start({slow!r}, {url!r}).run, flush=True)"
     server = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, cwd=ROOT)
@@ -117,7 +122,9 @@ def test_stop_is_ctrl_c_once_and_resume_goes_on_in_a_process_of_its_own(
 ) -> None:
     started, place = start(slow, url), open_store(url)
     run = started.run
+    until_told(started, "step_started")
     assert stop(place, run) == stop(place, run) == started.pid
+    until_told(started, "stopping")
     release(tmp_path)
     until(lambda: status(place, run) == "interrupted")
     assert not row_of(head_of(place, run)).gone
@@ -139,7 +146,9 @@ def test_resume_does_not_take_a_process_that_is_about_to_end_for_the_same_click(
     until(lambda: not place.holder(begun.run))
     (tmp_path / "linger").touch()
     first = resume(place, url, begun.run)
+    until_told(first, "step_started")
     assert stop(place, begun.run) == first.pid
+    until_told(first, "stopping")
     release(tmp_path)
     until(lambda: not place.holder(begun.run))
     assert status(place, begun.run) == "interrupted"
