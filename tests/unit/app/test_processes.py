@@ -58,7 +58,9 @@ def release(tmp_path: Path) -> None:
 
 def until_told(begun: Started, event: str) -> None:
     """Wait until a process tells an event: stopped before its first step it is gone, let go too soon it completes."""
-    until(lambda: f'"{event}"' in (begun.output / processes.EVENTS).read_text())
+    assert begun.output
+    told = begun.output / processes.EVENTS
+    until(lambda: f'"{event}"' in told.read_text())
 
 
 def test_process_names_its_run_and_outlives_who_started_it(tmp_path: Path, url: str, slow: list[str]) -> None:
