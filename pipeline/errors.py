@@ -78,7 +78,7 @@ class CredentialMissing(ConfigError):
 
 
 class DecidedMeanwhile(ConfigError):
-    """Somebody else decided, or what was looked at was made again."""
+    """This was decided or made again since it was looked at."""
 
 
 class InvalidValue(ConfigError):

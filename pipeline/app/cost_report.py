@@ -342,7 +342,7 @@ def _today() -> date:
 
 @dataclass(frozen=True, slots=True)
 class DaySpend:
-    """What all runs of a store have spent and reserved today, beside the day's limit."""
+    """Hold what all runs of a store have spent and reserved today, and the daily limit."""
 
     #: UTC day.
     day: str

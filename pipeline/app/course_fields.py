@@ -26,7 +26,7 @@ _WITH_NO = frozenset({"batch", "blind_solve", "review"})
 
 @dataclass(frozen=True, slots=True)
 class CourseFields:
-    """What was typed, read."""
+    """Hold the settings that were read from a form, and its faults."""
 
     asked: Identity
     execution: Execution

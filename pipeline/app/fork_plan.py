@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForkPlan:
-    """What a fork would be, and what going on with it would cost."""
+    """Describe a fork before it is made, and what resuming it would cost."""
 
     forked: Forked
     #: USD; None: not known.

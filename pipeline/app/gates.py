@@ -102,7 +102,7 @@ def answer(
         return [Decision(path, asked.question, meant, by, note)]
 
     state = load(store, run)
-    # Whoever answered first may have had the run resumed: then it is owned.
+    # The first answer may have resumed the run: then it is owned.
     _refuse_second(state, gate, question)
     # What the run's format adds to its checkpoint.json.
     view = head_view(Source.stored(store, state).graph()) if DOT in state.pins else None

@@ -1,4 +1,4 @@
-"""Runs as processes of their own: started, resumed and stopped for whoever asks, and alive after that one ended.
+"""Runs as processes of their own: started, resumed and stopped for a caller that they outlive.
 
 A process is the command line itself (`python -m pipeline …`) in a session of the kernel's own: neither the end of the
 server nor Ctrl-C on its terminal reaches it. What it prints is kept in a folder beside the store.
@@ -190,7 +190,7 @@ def _begin(
             [sys.executable, "-P", "-m", "pipeline", *words, "--json"],
             stdin=subprocess.DEVNULL, stdout=events, stderr=errors, env=variables, start_new_session=True,
         )  # fmt: skip
-    # Whoever has ended is waited for, or it would stay in the system's table as long as the server lives.
+    # Ended processes are waited for, or they would stay in the system's table as long as the server lives.
     threading.Thread(target=process.wait, name="process", daemon=True).start()
     return process, folder
 

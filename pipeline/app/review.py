@@ -1,16 +1,17 @@
 """The review of a course: how each lesson stands before people, and how what they decide is recorded.
 
-A decision is durable at once in a part of the run, whoever owns the run. Where nobody does it is in the journal just
-after; else the owner takes it in before it publishes, or the next one when it opens the run.
+A decision is durable at once in a part of the run. Where no process owns the run it is in the journal just after; else
+the owner records it there before it publishes, or the next owner when it opens the run.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +22,7 @@ from pipeline.engine.people import standings
 from pipeline.errors import ConfigError, DecidedMeanwhile, RunNotFound, StoreError
 from pipeline.lessons import review
 from pipeline.lessons.earlier import current
-from pipeline.lessons.review import Doubt
+from pipeline.lessons.review import ReviewFinding
 from pipeline.records.codec import encode_fact
 from pipeline.records.kinds import Decision, TaskCompleted
 from pipeline.records.lines import encode_line
@@ -62,10 +63,11 @@ _GRAVITY = {review.SEVERE: 0, review.FINDING: 1, review.NONE: 2}
 _MOST_NAME, _MOST_NOTE = 80, 2000
 #: Longest text of an edit, several times what any field may have, and of all its texts together; before the checks.
 _MOST_TEXT, _MOST_TEXTS = 10_000, 500_000
-#: How often a decision is checked anew because somebody else has just decided.
+#: How often a decision is checked again after a concurrent one.
 _TRIES = 5
-#: Values read last, by store, run and hash: a page asks for the same again.
+#: Values read lately, by store, run and hash: a page asks for the same again, in any thread.
 _READ: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
+_READING = threading.Lock()
 _MOST_READ = 256
 
 Json = dict[str, Any]
@@ -79,14 +81,14 @@ class LessonReview:
     title: str
     standing: ReviewState
     #: What to look at, gravest first.
-    doubts: Sequence[Doubt] = ()
+    findings: Sequence[ReviewFinding] = ()
     #: Why there is no lesson; "" where there is one, or will be.
     failed: str = ""
 
     @property
     def severity(self) -> str:
-        """Return how grave the gravest doubt is."""
-        return self.doubts[0].severity if self.doubts else review.NONE
+        """Return how grave the gravest finding is."""
+        return self.findings[0].severity if self.findings else review.NONE
 
     @property
     def status(self) -> str:
@@ -101,7 +103,7 @@ class LessonReview:
             "title": self.title,
             "status": self.status,
             "severity": self.severity,
-            "findings": [each.to_json() for each in self.doubts],
+            "findings": [each.to_json() for each in self.findings],
             "content": self.standing.content,
             "mark": self.standing.mark,
             "by": list(self.standing.names),
@@ -179,7 +181,7 @@ class CourseReview:
         return current(row, self.entry(order)) if row.get("lesson") is not None else None
 
     def edit(self, order: int) -> Json | None:
-        """Return the row as a person edited it: what is in force, or in conflict; None: nobody did."""
+        """Return the row as a person edited it: what is in force, or in conflict; None: no edit."""
         found = self.standing(order).edit
         return self._blob(found) if found else None
 
@@ -197,7 +199,7 @@ class CourseReview:
         found, row = self.standing(order), self.content(order)
         title = str((row["lesson"] if row else self.entry(order)).get("title") or self.entry(order).get("label", ""))
         if row is not None:
-            return LessonReview(order, title, found, review.doubts(row))
+            return LessonReview(order, title, found, review.findings_of(row))
         task = self.state.tasks.get(LESSONS, {}).get(f"lessons/{order}")
         failed = ""
         if task is not None:
@@ -268,8 +270,8 @@ def order_of(text: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a person decides about one lesson."""
+class ReviewDecision:
+    """Hold what a person decides about one lesson."""
 
     choice: str
     by: str
@@ -280,21 +282,21 @@ class Wish:
     edit: Mapping[str, Any] | None = None
 
 
-def decide(store: Store, text: str, order: int, wish: Wish) -> LessonReview:
+def decide(store: Store, text: str, order: int, decision: ReviewDecision) -> LessonReview:
     """Record what a person decides about a lesson, durably; return the lesson after it.
 
     Raises:
         DecidedMeanwhile: What they saw is not what stands now.
         ConfigError: The edit does not pass its checks (edit_rejected, data["findings"]), or this cannot be decided of
             this lesson.
-        RunLocked: Somebody else is just deciding.
+        RunLocked: Another reviewer holds the reviews of this run.
     """
     run, clock = resolve(store, text, COURSES), SystemClock()
-    wish = Wish(wish.choice, _name(wish.by), wish.note.strip()[:_MOST_NOTE], wish.mark, wish.edit)
+    decision = replace(decision, by=_name(decision.by), note=decision.note.strip()[:_MOST_NOTE])
     for _ in range(_TRIES):
-        # Checks take their time: nobody is kept from deciding meanwhile.
+        # Checks take seconds, so the part is owned only after them.
         before = CourseReview.of(store, run)
-        fact, edited = _decision(before, order, wish)
+        fact, edited = _decision(before, order, decision)
         with closing(own_part(store, run, REVIEW, clock)) as part:
             if CourseReview.of(store, run).standing(order).mark != before.standing(order).mark:
                 continue
@@ -319,8 +321,8 @@ def _name(name: str) -> str:
     return plain
 
 
-def _decision(course: CourseReview, order: int, wish: Wish) -> tuple[Decision, bytes | None]:
-    """Return the record of a wish, and the text of the edited row where it edits.
+def _decision(course: CourseReview, order: int, decision: ReviewDecision) -> tuple[Decision, bytes | None]:
+    """Return the record of a decision, and the text of the edited row where it edits.
 
     Raises:
         ConfigError: It cannot be decided so.
@@ -329,41 +331,41 @@ def _decision(course: CourseReview, order: int, wish: Wish) -> tuple[Decision, b
         raise RunNotFound(f"Run {course.run} has no lesson {order}.", code="lesson_not_found",
                           hint=f"It has lessons 1 to {len(course.scheme['entries'])}.")  # fmt: skip
     found = course.standing(order)
-    _check_seen(order, found, wish)
+    _check_seen(order, found, decision)
     row = course.content(order)
     if row is None:
         raise _cannot(order, "is not there: it is being made, or failed", code="lesson_not_made")
     kept, text = "", None
-    if wish.choice == EDIT:
-        text = _edited(course, order, row, wish)
+    if decision.choice == EDIT:
+        text = _edited(course, order, row, decision)
         kept = digest(text)
-    elif wish.choice in (KEEP, TAKE):
+    elif decision.choice in (KEEP, TAKE):
         if found.status != CONFLICT:
             raise _cannot(order, "has no edit in conflict with a new version", code="no_conflict")
-        if wish.choice == KEEP:
+        if decision.choice == KEEP:
             edit = course.edit(order) or row
             _check_passes(order, checked_edit(course, order, edit["lesson"])[1])
             kept = found.edit
     else:
-        _check_possible(course.lesson(order), wish)
+        _check_possible(course.lesson(order), decision)
     task = f"lessons/{order}"
-    return Decision(LESSONS, found.content, wish.choice, wish.by, wish.note, task, kept), text
+    return Decision(LESSONS, found.content, decision.choice, decision.by, decision.note, task, kept), text
 
 
-def _check_possible(lesson: LessonReview, wish: Wish) -> None:
+def _check_possible(lesson: LessonReview, decision: ReviewDecision) -> None:
     """Refuse an approval, a redo or an undo that makes no sense of a lesson as it stands."""
-    if wish.choice == APPROVE:
-        _check_approvable(lesson, wish)
-    elif wish.choice == UNDO and lesson.standing.undoable is None:
+    if decision.choice == APPROVE:
+        _check_approvable(lesson, decision)
+    elif decision.choice == UNDO and lesson.standing.undoable is None:
         raise _cannot(lesson.order, "has no decision that could be taken back", code="nothing_to_undo")
-    elif wish.choice == REDO and not wish.note:
+    elif decision.choice == REDO and not decision.note:
         raise _cannot(lesson.order, "needs a note on what to change", code="note_missing")
 
 
-def _check_seen(order: int, found: ReviewState, wish: Wish) -> None:
-    """Refuse to decide about what somebody else decided, or what was made again, since it was looked at."""
-    content = wish.mark.rpartition(".")[0]
-    if not wish.mark or found.mark == wish.mark:
+def _check_seen(order: int, found: ReviewState, decision: ReviewDecision) -> None:
+    """Refuse to decide about what has been decided or made again since the reviewer looked."""
+    content = decision.mark.rpartition(".")[0]
+    if not decision.mark or found.mark == decision.mark:
         return
     if content != found.content and not (found.edit == found.content and found.last):
         raise DecidedMeanwhile(f"Lesson {order} has been made again meanwhile.",
@@ -375,7 +377,7 @@ def _check_seen(order: int, found: ReviewState, wish: Wish) -> None:
                            by=found.last.by if found.last else "")  # fmt: skip
 
 
-def _check_approvable(lesson: LessonReview, wish: Wish) -> None:
+def _check_approvable(lesson: LessonReview, decision: ReviewDecision) -> None:
     found = lesson.standing
     if found.status == CONFLICT:
         raise _cannot(lesson.order, "was edited, and made again since: decide first which version holds",
@@ -383,8 +385,8 @@ def _check_approvable(lesson: LessonReview, wish: Wish) -> None:
     if found.status == APPROVED and found.last is not None:
         raise DecidedMeanwhile(f"Lesson {lesson.order} is approved by {found.last.by} already.", lesson=lesson.order,
                                by=found.last.by)  # fmt: skip
-    if lesson.severity == review.SEVERE and not found.edit and not wish.note:
-        raise _cannot(lesson.order, f"has a severe finding ({lesson.doubts[0].text}): say why it is approved",
+    if lesson.severity == review.SEVERE and not found.edit and not decision.note:
+        raise _cannot(lesson.order, f"has a severe finding ({lesson.findings[0].text}): say why it is approved",
                       code="note_missing", hint="Add --note TEXT.")  # fmt: skip
 
 
@@ -392,7 +394,7 @@ def checked_edit(course: CourseReview, order: int, edit: Mapping[str, Any]) -> t
     """Return the row of a lesson with an edit, and what must be put right before it can be saved.
 
     Args:
-        edit: As `Wish.edit`.
+        edit: As `ReviewDecision.edit`.
 
     Raises:
         ConfigError: There is no lesson, or no such place in it.
@@ -408,8 +410,8 @@ def checked_edit(course: CourseReview, order: int, edit: Mapping[str, Any]) -> t
     return review.checked(row, lesson, course.entry(order), course.course)
 
 
-def _edited(course: CourseReview, order: int, row: Json, wish: Wish) -> bytes:
-    made, blocking = checked_edit(course, order, wish.edit or {})
+def _edited(course: CourseReview, order: int, row: Json, decision: ReviewDecision) -> bytes:
+    made, blocking = checked_edit(course, order, decision.edit or {})
     if made["lesson"] == row["lesson"]:
         raise _cannot(order, "is the same as before the edit", code="nothing_edited")
     _check_passes(order, blocking)
@@ -455,7 +457,7 @@ def examples(store: Store, text: str) -> Iterator[Json]:
                 "lesson": order,
                 "draft": row["lesson"],
                 "edit": edit,
-                "findings": [doubt.to_json() for doubt in review.doubts(row)],
+                "findings": [finding.to_json() for finding in review.findings_of(row)],
                 "verdict": each.choice,
                 "note": each.note,
                 "by": each.by,
@@ -464,9 +466,14 @@ def examples(store: Store, text: str) -> Iterator[Json]:
 
 
 def _read(key: tuple[str, str, str], read: Callable[[], Any]) -> Any:
-    """Return a value that never changes, from those read last."""
-    if key not in _READ:
-        _READ[key] = read()
+    """Return a value that never changes, from those read lately."""
+    with _READING:
+        if key in _READ:
+            _READ.move_to_end(key)
+            return _READ[key]
+    value = read()
+    with _READING:
+        _READ[key] = value
         while len(_READ) > _MOST_READ:
             _READ.popitem(last=False)
-    return _READ[key]
+    return value

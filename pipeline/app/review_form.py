@@ -43,7 +43,7 @@ def question_numbers(course: CourseReview, order: int, row: Json | None) -> dict
 
 def placed_findings(lesson: LessonReview, numbers: Mapping[str, int]) -> Iterator[Json]:
     """Yield what was found of a lesson, each with the part to edit, its name, and its anchor on the page."""
-    for each in lesson.doubts:
+    for each in lesson.findings:
         at = place_of(each.where) if each.where else ""
         number = numbers.get(at.partition("(")[0])
         card = at.partition(".")[0].removeprefix("c")

@@ -32,7 +32,7 @@ _LATER = 0.2
 
 
 class Facets(NamedTuple):
-    """What a run is found by."""
+    """Hold what runs are filtered by."""
 
     run: str
     #: All that a text is looked for in, in small letters.

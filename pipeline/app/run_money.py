@@ -21,7 +21,7 @@ _LEAST_ENDS = 3
 
 @dataclass(frozen=True)
 class Money:
-    """What is known of a run's money now; USD."""
+    """Hold the spend of a run and its bounds; USD."""
 
     spent: Decimal
     #: What may be billed beyond it; None: no upper bound is known.

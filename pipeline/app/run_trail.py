@@ -121,7 +121,7 @@ class Trail:
         if not self.last or isinstance(fact, RunResumed):
             self._own(record.at)
         if self._since and not isinstance(fact, Decision):
-            # What people decide, and what is recorded of a run that nobody works on, is no work of it.
+            # What people decide, and what is recorded of a run without an owner, is no work of it.
             self.last = record.at
         if isinstance(fact, RunEnded):
             self._before, self._since = self.active(record.at), ""

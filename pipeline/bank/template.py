@@ -56,7 +56,7 @@ class Template:
         self.figures: list[YamlMap] = [figures] if isinstance(figures, YamlMap) else list(figures)
         self.space = Space(spec.get("let", YamlMap()))
         self._walks: dict[tuple[str, int], Walk] = {}
-        #: Lessons are drawn in threads; the n-th instance of a walk is the same whoever asks first.
+        #: Lessons are drawn in threads; the n-th instance of a walk is the same in any order.
         self._lock = threading.Lock()
 
     def draw(self, n: int, seed: object = "", *, skip: int = 0) -> Instance:

@@ -75,13 +75,13 @@ def review(
         say(f"{count(len(lines), 'example')} written to {export}")
     elif wished and item:
         choice = wished[0]
-        wish = desk.Wish(choice, by or getuser(), asked["redo"] or note, **_edit(asked["edit"]))
-        made = desk.decide(place, run, desk.order_of(item), wish)
+        decision = desk.ReviewDecision(choice, by or getuser(), asked["redo"] or note, **_edit(asked["edit"]))
+        made = desk.decide(place, run, desk.order_of(item), decision)
         course = desk.CourseReview.of(place, run)
         shown = f"The course shows it once it is published: ./pipeline.sh lessons --resume {course.run}"
         if choice == "redo" and course.offline:
             shown = f"The offline author cannot follow notes: the lesson comes out the same. {shown}"
-        tell([made.to_json()], [_decided(made, choice, wish.by), shown], as_json=as_json)
+        tell([made.to_json()], [_decided(made, choice, decision.by), shown], as_json=as_json)
     elif item:
         _show(desk.CourseReview.of(place, run), desk.order_of(item), as_json=as_json)
     else:
@@ -121,8 +121,8 @@ def _show_all(course: CourseReview, *, as_json: bool) -> None:
     rows = []
     for each in queue:
         last = each.standing.last
-        grave = each.severity if each.doubts else ""
-        found = f"{len(each.doubts)}, {grave}" if grave == "severe" else str(len(each.doubts) or "")
+        grave = each.severity if each.findings else ""
+        found = f"{len(each.findings)}, {grave}" if grave == "severe" else str(len(each.findings) or "")
         by = f"{last.by}, {when(last.at)}" if last else ""
         rows.append([str(each.order), one_line(each.title, 48), _STATUS[each.status], found, by])
     say(table(["No", "Lesson", "Status", "Findings", "By, when (UTC)"], rows, right=["No"]))
@@ -158,7 +158,7 @@ def _lines(course: CourseReview, lesson: LessonReview) -> Iterator[str]:
     yield heading(f"Lesson {lesson.order} of run {course.run}: {_STATUS[lesson.status]}", one_line(lesson.title, 70))
     if lesson.failed:
         yield f"Error: {one_line(lesson.failed)}"
-    for each in lesson.doubts:
+    for each in lesson.findings:
         where = f"{each.where}: " if each.where else ""
         wanted = f" Wanted: {one_line(each.wanted)}" if each.wanted else ""
         yield f"{each.severity.capitalize()} ({each.who}): {where}{one_line(each.text)}{wanted}"

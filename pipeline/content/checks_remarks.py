@@ -181,7 +181,7 @@ def _said(where: str, part: Item | WorkedExample) -> Iterator[tuple[str, str, Se
 
 
 def _grade(sentence: str, item: Item) -> Severity:
-    """Return "W" for a sentence about a mistake whose value may be one that nobody listed, else "R"."""
+    """Return "W" for a sentence about a mistake whose value may not be listed, else "R"."""
     wrong = {Fraction(v) for one in item.wrong or () if (v := _value(one.method)) and v.replace(".", "").isdigit()}
     listed = bool(wrong) and not any(_rounds(n, wrong) or n in wrong for n in numbers_of(item.feedback))
     return "W" if _OF_MISTAKES.search(sentence) and not listed else "R"

@@ -99,7 +99,7 @@ def ask(running: ActiveRun, question: Question, otherwise: str) -> Answer:
 
 
 def take_in(recorder: Recorder, store: Store) -> None:
-    """Record what people decided about tasks while nobody but the owner could write the journal; durable on return.
+    """Record what people decided about tasks while the run was owned; durable on return.
 
     Raises:
         Pause: The disk refused.

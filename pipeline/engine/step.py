@@ -318,8 +318,8 @@ class VisitPlace:
     def standings(self, node: str) -> dict[str, ReviewState]:
         """Return how what the tasks of a node's newest visit made stands after all that people decided, by task.
 
-        What they decided so far is recorded first. Which of it was read is not noted: whoever runs a pipeline sees by
-        the records whether more was decided since.
+        What they decided so far is recorded first. What was read is not tracked: the records show
+        whether more was decided since.
         """
         running = self._ctx._running
         people.take_in(running.recorder, running.store)

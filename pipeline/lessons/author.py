@@ -148,7 +148,7 @@ class _Writing:
                 break
             before = self._lesson
             self._correct(findings)
-            # Nobody is paid to solve or judge again what is as it was.
+            # An unchanged lesson is not solved or judged again.
             if self._lesson != before:
                 findings = self._findings()
         if findings:
@@ -289,7 +289,7 @@ def _unreadable(lesson: Any) -> Sequence[Finding]:
 
 
 def _agreement(compared: int, questions: int) -> str:
-    """Return what a blind solution that nobody contradicts shows."""
+    """Return what a blind solution shows that agrees with the lesson."""
     if compared == questions:
         return f"Somebody who saw only the questions came to the lesson's answer in all {questions} of them."
     return (

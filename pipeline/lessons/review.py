@@ -25,7 +25,7 @@ _CODE, _SOLVER, _CRITIC = "code", "blind solve", "critic"
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class ReviewFinding:
     """What code, solver or critic found of a lesson that a person should look at."""
 
     severity: str
@@ -41,12 +41,12 @@ class Doubt:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def doubts(row: Mapping[str, Any]) -> list[Doubt]:
+def findings_of(row: Mapping[str, Any]) -> list[ReviewFinding]:
     """Return what was found of a lesson, gravest first, from its row as it is stored."""
     checks = row.get("checks") or {}
     found = [_warning(each) for each in checks.get("warnings") or ()]
     found += [
-        Doubt(SEVERE, _SOLVER, where, "who saw the question only came to another answer")
+        ReviewFinding(SEVERE, _SOLVER, where, "who saw the question only came to another answer")
         for where, result in (checks.get("blind") or {}).items()
         if result == blind.DIFFERS
     ]
@@ -55,36 +55,36 @@ def doubts(row: Mapping[str, Any]) -> list[Doubt]:
 
 
 def severity(row: Mapping[str, Any]) -> str:
-    """Return how grave the gravest doubt on a lesson is."""
-    found = doubts(row)
+    """Return how grave the gravest finding on a lesson is."""
+    found = findings_of(row)
     return found[0].severity if found else NONE
 
 
-def _warning(found: Any) -> Doubt:
+def _warning(found: Any) -> ReviewFinding:
     if not isinstance(found, Mapping):
-        return Doubt(FINDING, _CODE, "", str(found))
+        return ReviewFinding(FINDING, _CODE, "", str(found))
     where, text = str(found.get("where") or ""), str(found.get("text") or found.get("found") or "")
     grave = SEVERE if found.get("severity") in ("B", "R") else FINDING
-    return Doubt(grave, _CODE, where, text, "" if found.get("text") else str(found.get("wanted") or ""))
+    return ReviewFinding(grave, _CODE, where, text, "" if found.get("text") else str(found.get("wanted") or ""))
 
 
-def _of_critic(critic: Mapping[str, Any]) -> Iterator[Doubt]:
+def _of_critic(critic: Mapping[str, Any]) -> Iterator[ReviewFinding]:
     for claim in critic.get("claims") or ():
         if claim.get("status") in ("wrong", "unsure"):
             grave = SEVERE if claim["status"] == "wrong" else FINDING
             text = f"“{claim.get('quotation')}” may be wrong" if grave == FINDING else f"“{claim.get('quotation')}”"
-            yield Doubt(grave, _CRITIC, str(claim.get("path") or ""), text, str(claim.get("reason") or ""))
+            yield ReviewFinding(grave, _CRITIC, str(claim.get("path") or ""), text, str(claim.get("reason") or ""))
     for concern in critic.get("concerns") or ():
         grave = SEVERE if concern.get("act") == "block" else FINDING
         text = f"{concern.get('category')}: “{concern.get('quotation')}”"
-        yield Doubt(grave, _CRITIC, str(concern.get("path") or ""), text)
+        yield ReviewFinding(grave, _CRITIC, str(concern.get("path") or ""), text)
     for judged in critic.get("judgements") or ():
         score, name = judged.get("score"), str(judged.get("criterion"))
         if isinstance(score, int) and score <= _LOOK and name in LEAST:
             places = judged.get("paths") or [part.get("path") for part in judged.get("evidence") or ()]
             text = f"{CRITERION_NAMES[name]}, {score} of 5: {judged.get('finding')}"
             grave = SEVERE if score < LEAST[name] else FINDING
-            yield Doubt(grave, _CRITIC, str(next(iter(places), "") or ""), text, str(judged.get("fix") or ""))
+            yield ReviewFinding(grave, _CRITIC, str(next(iter(places), "") or ""), text, str(judged.get("fix") or ""))
 
 
 # --- edits ------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def checked(
         if value_at(lesson, where) == value_at(row["lesson"], where)
     }  # fmt: skip
     if "blind" in row["checks"]:
-        # Of a question that was changed nobody knows what a solver would answer.
+        # The blind solution of a changed question no longer holds.
         checks["blind"] = same
     return {**row, "schema": LESSON_SCHEMA[1], "lesson": lesson, "checks": checks}, blocking
 

@@ -66,7 +66,7 @@ class LessonView:
     components: Mapping[str, Mapping[str, Any]]
     #: Outcomes of its entry that it does not teach.
     not_written: frozenset[str] = frozenset()
-    #: Who approved or edited it: {"by", "edited"}; {}: nobody did.
+    #: Who approved or edited it: {"by", "edited"}; {}: not reviewed.
     review: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -16,7 +16,7 @@ KEEP, TAKE = "keep", "take"
 
 #: How a value stands.
 CONFLICT, OPEN, APPROVED, EDITED, TO_REDO, MISSING = "conflict", "open", "approved", "edited", "redo", "missing"
-#: Nobody has to decide anything about these.
+#: These need no decision.
 DECIDED = frozenset({APPROVED, EDITED, TO_REDO})
 
 

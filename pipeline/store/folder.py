@@ -171,7 +171,7 @@ class FolderBackend(Backend):
 
     def tips(self, claim: str = "", start: str = "") -> Iterator[Tip]:
         """See Backend.tips."""
-        # Before the folder is listed: whoever asks for one run reads no further.
+        # Before the folder is listed: a caller that wants one run reads no further.
         if is_id(start) and (tip := self.tip(f"{self.root}/{start}", start)):
             yield tip
         names = entries(self.root)

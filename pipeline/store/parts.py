@@ -32,7 +32,7 @@ from pipeline.store.view import records_in
 
 #: The pipeline of the runs that make a course.
 COURSES = "lessons"
-#: How often and long it is tried to own a part that somebody has for a moment.
+#: How often, and at what intervals in seconds, a part that is owned for a moment is tried again.
 _TRIES, _TRY_SECONDS = 40, 0.05
 _COPIED = (Invalidated, MemoryRead, TaskCompleted, TaskFailed, TaskStarted)
 

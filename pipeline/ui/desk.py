@@ -94,5 +94,5 @@ class Desk:
             return self._clicks[form][1]
 
     def name(self, request: Request) -> str:
-        """Return who is at the desk, as typed in one of its forms; "" where nobody has said so."""
+        """Return who is at the desk, as typed in one of its forms; "" where no name was given."""
         return unquote(request.cookies.get(NAME_COOKIE, ""))[:MOST_NAME]

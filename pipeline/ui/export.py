@@ -1,4 +1,4 @@
-"""A copy of runs as files: the same pages, read-only, with links that hold on a disk; to send to somebody."""
+"""A copy of runs as files: the same pages, read-only, with links that hold on a disk; to send to a colleague."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class _Copy:
         try:
             if isinstance(route, PageRoute):
                 return render(route.template, route.data(self.desk, request), here).encode()
-            # In a thread of its own: whoever calls may have a loop that runs.
+            # In a thread of its own: the caller may have a running event loop.
             with ThreadPoolExecutor() as pool:
                 return pool.submit(asyncio.run, _body(route.answer(self.desk, request), request)).result()
         except PipelineError as error:

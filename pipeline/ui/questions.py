@@ -60,7 +60,7 @@ def _answer(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer:
 
 
 def _rename(desk: Desk, request: Request, form: FormFields) -> str:
-    """Go back to the questions as somebody else: the name is kept with every form that has one."""
+    """Go back to the questions under another name; it is kept with every form that has one."""
     return place("questions")
 
 

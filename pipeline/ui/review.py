@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pipeline.app.preview import preview
-from pipeline.app.review import WORDS, CourseReview, LessonReview, Wish, checked_edit, decide, progress
+from pipeline.app.review import WORDS, CourseReview, LessonReview, ReviewDecision, checked_edit, decide, progress
 from pipeline.app.review_form import edit_form, editable_parts, placed_findings, question_numbers
 from pipeline.errors import ConfigError, DecidedMeanwhile, PipelineError, RunNotFound
 from pipeline.lessons.review import differences, leaves
@@ -91,7 +91,7 @@ def _page(desk: Desk, request: Request, course: CourseReview, order: int, edit: 
 
 def _queue(course: CourseReview, queue: Sequence[LessonReview], order: int) -> Data:
     rows = [
-        {**{name: value for name, value in each.to_json().items() if name in _OF_QUEUE}, "number": len(each.doubts),
+        {**{name: value for name, value in each.to_json().items() if name in _OF_QUEUE}, "number": len(each.findings),
          "current": each.order == order}
         for each in queue
     ]  # fmt: skip
@@ -113,8 +113,8 @@ def _typed(form: FormFields) -> dict[str, str]:
     return {name.removeprefix(_AT): text.replace("\r\n", "\n") for name, text in form.items() if name.startswith(_AT)}
 
 
-def _wish(form: FormFields, choice: str, **more: Any) -> Wish:
-    return Wish(choice, form.get("by", ""), form.get("note", ""), form.get("mark", ""), **more)
+def _decision(form: FormFields, choice: str, **more: Any) -> ReviewDecision:
+    return ReviewDecision(choice, form.get("by", ""), form.get("note", ""), form.get("mark", ""), **more)
 
 
 def _changes(course: CourseReview, order: int, form: FormFields) -> dict[str, str]:
@@ -149,7 +149,7 @@ def _edit(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer:
     course = _course(desk, run)
     try:
         changes = _changes(course, order, form)
-        decide(desk.store(), run, order, _wish(form, EDIT, edit=changes))
+        decide(desk.store(), run, order, _decision(form, EDIT, edit=changes))
     except ConfigError as error:
         course = _course(desk, run)
         data = _page(desk, request, course, order, form.get("edit", ""))
@@ -173,7 +173,7 @@ def _decide(desk: Desk, request: Request, form: FormFields) -> str:
     if choice not in WORDS or choice == EDIT:
         raise ConfigError(f"{choice!r} is no decision about a lesson.", code="unknown_decision")
     before = [each.order for each in _course(desk, run).queue() if each.status in (OPEN, CONFLICT)]
-    made = decide(desk.store(), run, order, _wish(form, choice))
+    made = decide(desk.store(), run, order, _decision(form, choice))
     if choice == UNDO or made.status not in DECIDED:
         return place(f"runs/{run}/review", {"item": order})
     left = [each for each in before if each != order]
@@ -214,7 +214,7 @@ def _frame(desk: Desk, request: Request) -> Response:
 
 
 def _now(desk: Desk, query: Mapping[str, str]) -> Iterable[tuple[str, str, Data]]:
-    """Return the queue and its progress, for whoever looks while others decide."""
+    """Return the queue and its progress, live while others decide."""
     course = _course(desk, query.get("run", ""))
     order = _order(query.get("item", ""))
     yield "queue", "_review_queue.html", {"run": course.run, **_queue(course, course.queue(), order)}

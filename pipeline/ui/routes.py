@@ -111,7 +111,7 @@ def application(desk: Desk) -> Starlette:
 
     async def missing(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        # Whoever asks for files was not let in, and is told nothing of runs.
+        # Files are served without the cookie, so their error names no runs.
         if error.status_code != 404 or request.scope["path"].startswith("/static/"):
             return PlainTextResponse(error.detail, error.status_code, error.headers)
         found = RunNotFound(f"There is no page {request.url.path}.", code="page_not_found")
@@ -252,7 +252,7 @@ def _refused(desk: Desk, request: Request, error: PipelineError, status: int = 0
 
 
 def _newest(desk: Desk) -> list[Data]:
-    """Return the three newest runs, for whoever came by a wrong link."""
+    """Return the three newest runs, shown under a wrong link."""
     try:
         return [row_of(head).to_json() for head in islice(desk.heads(), 3)]
     except PipelineError:

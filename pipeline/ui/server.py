@@ -1,4 +1,4 @@
-"""Serve the desk: the address, the link that lets in, and a stop that waits for nobody."""
+"""Serve the desk: the address, the link that lets in, and a stop that waits for no stream."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def listen(address: ServerAddress) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((address.host, address.port))
-        # From here on nobody else can, and who follows the link waits for the first answer.
+        # From here on the port is taken, and a browser that follows the link waits for the first answer.
         found.listen(128)
     except OSError as error:
         found.close()

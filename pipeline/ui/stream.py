@@ -20,7 +20,7 @@ from pipeline.ui.pages import StreamRoute
 
 #: Seconds between two looks at a run for its records.
 EVERY = 0.5
-#: Seconds without a word after which a comment is sent, so that nobody on the way takes the stream for dead.
+#: Seconds of silence after which a comment is sent, so that no proxy closes the stream.
 BEAT = 15.0
 END = "event: end\ndata: ended\n\n"
 _HEADERS = {"x-accel-buffering": "no"}

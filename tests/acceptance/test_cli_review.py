@@ -9,37 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.app.review import CourseReview, Wish, decide
+from pipeline.app.review import CourseReview, ReviewDecision, decide
 from pipeline.clock import SystemClock
 from pipeline.engine.amendment import take_in
 from pipeline.store.files import FileStore
 from pipeline.store.reader import load
 from tests.acceptance.dying import DIED, DyingDisk
 from tests.faulty_disk import LazyDisk
+from tests.reviews import NEW
+from tests.reviews import drafted as drafted
+from tests.reviews import run as run
 from tests.said import Cli
-
-COURSE = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "2", "--model", "offline")
-NEW = "A person wrote this feedback by hand, and it says why."
-
-
-@pytest.fixture(scope="module")
-def drafted() -> list[Path]:
-    """Where a course waits for its review, once one does."""
-    return []
-
-
-@pytest.fixture
-def run(cli: Cli, root: Path, out: Path, drafted: list[Path], tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The run of a course that waits for its review."""
-    if not drafted:
-        said = cli(*COURSE, "--review")
-        assert said.code == 8
-        assert "Waiting for review: 2 lessons." in said.err
-        drafted.append(tmp_path_factory.mktemp("drafted") / "runs")
-        shutil.copytree(root, drafted[0])
-    elif not root.exists():
-        shutil.copytree(drafted[0], root)
-    return next(iter(FileStore(root, SystemClock()).heads())).run_id
 
 
 def test_review_from_the_queue_to_the_published_page(cli: Cli, run: str, root: Path, out: Path) -> None:
@@ -121,8 +101,8 @@ def dies(root: Path, run: str, at: int, how: str, *, owned: bool) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     try:
         holder = FileStore(root, SystemClock(), disk=LazyDisk()).open(run) if owned else None
-        wish = Wish("edit", "A. Lee", edit={"c1.q1.feedback": NEW})
-        decide(FileStore(root, SystemClock(), disk=DyingDisk(at, how)), run, 2, wish)
+        decision = ReviewDecision("edit", "A. Lee", edit={"c1.q1.feedback": NEW})
+        decide(FileStore(root, SystemClock(), disk=DyingDisk(at, how)), run, 2, decision)
         if holder is not None:
             holder.close()
         os._exit(0)
@@ -134,7 +114,7 @@ def dies(root: Path, run: str, at: int, how: str, *, owned: bool) -> int:
 def test_reviewer_who_dies_at_any_call_of_the_disk_leaves_a_whole_decision_or_none(
     run: str, root: Path, tmp_path: Path, how: str, owned: bool
 ) -> None:
-    decide(FileStore(root, SystemClock()), run, 1, Wish("approve", "M. Reid"))
+    decide(FileStore(root, SystemClock()), run, 1, ReviewDecision("approve", "M. Reid"))
     seen, at, codes = set(), 0, set()
     while 0 not in codes:
         at += 1
@@ -153,7 +133,7 @@ def test_reviewer_who_dies_at_any_call_of_the_disk_leaves_a_whole_decision_or_no
         # Whoever comes next takes it in, and decides on.
         take_in(store, run, SystemClock())
         assert {each.choice for found in load(store, run).reviews.values() for each in found} <= {"approve", "edit"}
-        again = Wish("edit", "A. Lee", edit={"c1.q1.feedback": NEW + " Twice."})
+        again = ReviewDecision("edit", "A. Lee", edit={"c1.q1.feedback": NEW + " Twice."})
         assert decide(store, run, 2, again).status == "edited"
         shutil.rmtree(place)
     assert seen == {"open", "edited"}

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from pipeline.app.review import CourseReview, Wish, decide
+from pipeline.app.review import CourseReview, ReviewDecision, decide
 from pipeline.app.stores import open_store
 from pipeline.records.run import RunState
 from pipeline.store.reader import load
 from tests.browsers import Window
+from tests.reviews import NEW
+from tests.reviews import drafted as drafted
+from tests.reviews import run as run
 from tests.said import Cli
 
-COURSE = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "2", "--model", "offline", "--review")
 #: A busy machine takes its time to check a lesson.
 expect.set_options(timeout=60_000)
-NEW = "A person wrote this feedback by hand, and it says why."
-
-
-@pytest.fixture(scope="module")
-def drafted() -> list[Path]:
-    """Where a course waits for its review, once one does."""
-    return []
-
-
-@pytest.fixture
-def run(cli: Cli, root: Path, out: Path, drafted: list[Path], tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The run of a course that waits for its review."""
-    if drafted:
-        shutil.copytree(drafted[0], root)
-    else:
-        assert cli(*COURSE).code == 8
-        drafted.append(tmp_path_factory.mktemp("drafted") / "runs")
-        shutil.copytree(root, drafted[0])
-    return next(iter(open_store(f"files:{root}").heads())).run_id
 
 
 def state(root: Path, run: str) -> RunState:
@@ -122,7 +104,7 @@ def test_who_looks_sees_what_another_decides_and_is_told_when_too_late(root: Pat
     page = window.open(f"runs/{run}/review?item=2")
     expect(page.locator("#connection")).to_contain_text("Live")
     store = open_store(f"files:{root}")
-    decide(store, run, 2, Wish("approve", "A. Lee"))
+    decide(store, run, 2, ReviewDecision("approve", "A. Lee"))
     expect(page.locator("#queue-head")).to_have_text("1 of 2 approved")
     expect(page.locator("#queue .current")).to_contain_text("A. Lee")
     page.locator(".decide [name=by]").fill("M. Reid")

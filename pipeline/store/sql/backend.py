@@ -238,7 +238,7 @@ class SqlBackend(Backend):
         name, more = ("tips_of_claim", (claim,)) if claim else ("tips", ())
         # No id lies between one and the same with a space.
         last = (start[:_STEM], len(start), f"{start} ") if start else _NEWEST
-        # Whoever asks for one run reads no further.
+        # A caller that wants one run reads no further.
         size = 1 if start else _RUNS
         while page := self._look(name, *last, *more, size):
             yield from map(self._tip, page)

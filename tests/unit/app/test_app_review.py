@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.app.review import CourseReview, LessonReview, Wish, decide, examples, progress, to_redo
+from pipeline.app.review import CourseReview, LessonReview, ReviewDecision, decide, examples, progress, to_redo
 from pipeline.clock import SystemClock
 from pipeline.cost.prices import PriceBook
 from pipeline.engine.engine import Engine
@@ -28,6 +28,7 @@ from pipeline.store.files import FileStore
 from pipeline.store.reader import load
 from pipeline.travel.fork import fork
 from tests.faulty_disk import LazyDisk
+from tests.reviews import question_with_a_root
 from tests.unit.lessons.test_lessons_pipeline import PINS, Author, Shelf
 
 STEM = "c1.q1.feedback"
@@ -58,7 +59,7 @@ class Place:
         return engine.start({"subject": "mathematics", "level": "national_5"}, identity=identity, pins=PINS)
 
     def decide(self, order: int, choice: str, by: str = "M. Reid", **more: Any) -> LessonReview:
-        return decide(self.store, self.run, order, Wish(choice, by, **more))
+        return decide(self.store, self.run, order, ReviewDecision(choice, by, **more))
 
     def lesson(self, order: int) -> LessonReview:
         return CourseReview.of(self.store, self.run).lesson(order)
@@ -163,12 +164,7 @@ def test_decision_that_comes_while_the_last_lesson_is_made_is_published_by_the_s
 def test_edit_is_saved_only_if_it_passes_the_checks(place: Place) -> None:
     lesson = CourseReview.of(place.store, place.run).made(1)
     assert lesson is not None
-    where = next(
-        f"c{card}.q{number}.answer"
-        for card, each in enumerate(lesson["lesson"]["cards"], 1)
-        for number, item in enumerate(each.get("items") or (), 1)
-        if "sqrt" in str(item.get("answer"))
-    )
+    where = f"{question_with_a_root(lesson['lesson'])}.answer"
     error = refused(lambda: place.decide(1, "edit", edit={where: r"\(99\sqrt{2}\)"}))
     assert error.code == "edit_rejected"
     assert error.data["findings"][0].startswith(where.rpartition(".")[0])
@@ -196,8 +192,8 @@ def test_edit_far_too_long_is_refused_before_its_checks_and_checks_keep_nobody_f
 def test_second_of_two_reviewers_is_told_who_decided_what(place: Place) -> None:
     seen = place.lesson(1).standing.mark
     place.decide(1, "approve", "A. Lee", mark=seen)
-    for wish in ({"choice": "approve"}, {"choice": "edit", "edit": {STEM: NEW}}, {"choice": "redo", "note": "x"}):
-        error = refused(lambda wish=wish: place.decide(1, mark=seen, **wish))  # type: ignore[misc]
+    for decision in ({"choice": "approve"}, {"choice": "edit", "edit": {STEM: NEW}}, {"choice": "redo", "note": "x"}):
+        error = refused(lambda decision=decision: place.decide(1, mark=seen, **decision))  # type: ignore[misc]
         assert error.code == "decided_meanwhile"
         assert "A. Lee" in error.message
     assert "A. Lee" in refused(lambda: place.decide(1, "approve")).message

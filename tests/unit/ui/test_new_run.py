@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from pipeline.app.plan import plan
-from pipeline.app.review import Wish, decide
+from pipeline.app.review import ReviewDecision, decide
 from pipeline.app.stores import open_store
 from pipeline.settings import Execution, Identity
 from tests.desks import Served
@@ -80,7 +80,7 @@ def test_course_that_people_reviewed_is_not_replaced_without_a_word(desk: Served
     again = f"new?{urlencode(course)}"
     assert desk.data(again)["replaces"] is None
     assert desk.data(f"runs/{run}/time")["replaces"] is None
-    decide(open_store(f"files:{root}"), run, 1, Wish("approve", "M. Reid"))
+    decide(open_store(f"files:{root}"), run, 1, ReviewDecision("approve", "M. Reid"))
     said = desk.data(again)["replaces"]
     assert f"-draft, where run {run} stands with 1 lesson that people reviewed" in said
     assert said in desk.get(again).text

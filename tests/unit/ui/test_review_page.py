@@ -13,6 +13,7 @@ from pipeline.app.review import CourseReview
 from pipeline.content.addresses import steps_of
 from pipeline.lessons.review import leaves
 from tests.desks import Got, Served
+from tests.reviews import question_with_a_root
 from tests.sample_runs import completed_run
 from tests.unit.app.test_app_review import NEW, STEM, Place, shorter
 from tests.unit.app.test_app_review import made as made
@@ -100,12 +101,7 @@ def test_edit_is_checked_while_it_is_typed_and_saved_only_where_it_passes(
 ) -> None:  # fmt: skip
     row = CourseReview.of(place.store, run).made(1)
     assert row is not None
-    where = next(
-        f"c{card}.q{number}"
-        for card, each in enumerate(row["lesson"]["cards"], 1)
-        for number, item in enumerate(each.get("items") or (), 1)
-        if "sqrt" in str(item.get("answer"))
-    )
+    where = question_with_a_root(row["lesson"])
     form = desk.data(f"runs/{run}/review?item=1&edit={where}")["edit"]
     assert form["title"].startswith("Edit question ")
     assert form["fields"][0]["label"] == "Question"
