@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from pipeline.app.run_items import Items
 from pipeline.app.run_trail import Trail
-from pipeline.app.words import count, with_unpriced
+from pipeline.app.words import count
 from pipeline.clock import parse_iso
 from pipeline.records.charge import dollars
+from pipeline.records.documents import cost_of, reported_usd
 from pipeline.records.run import RunState, bare
 from pipeline.records.statuses import COMPLETED, FAILED
 
@@ -33,6 +35,8 @@ class Money:
     #: Calls so far, and those of unknown price among them.
     calls: int = 0
     unpriced: int = 0
+    #: Of `spent`, what an imported document reported.
+    imported: Decimal = _ZERO
 
     @property
     def most(self) -> Decimal:
@@ -58,24 +62,35 @@ def money_of(
         expected: What all of it was expected to cost.
         active: Seconds that its owners have worked up to now, while it runs; None: it does not.
     """
-    total, ceiling = state.total, state.execution.get("max_cost_usd")
-    spent = total.usd + total.low
-    possibly = None if total.unbounded else max(total.high - total.low, _ZERO)
+    cost, ceiling = cost_of(state), state.execution.get("max_cost_usd")
+    spent = cost.known
     left, at_rate = seconds_left(trail, items), None
     if items is not None and left is not None and active is not None and spent:
         step = bare(items.path)
         paid = sum((spend.usd + spend.low for key, spend in state.spend.items() if key.step == step), _ZERO)
         made = sum(word in (COMPLETED, FAILED) for word in items.words)
         at_rate = (spent + (paid / made * items.left if made else _ZERO), active + left)
-    ceiling = None if ceiling is None else Decimal(str(ceiling))
-    return Money(spent, possibly, expected, at_rate, ceiling, total.calls, total.unpriced)
+    return Money(
+        spent, cost.possibly, expected, at_rate, None if ceiling is None else Decimal(str(ceiling)),
+        state.total.calls, cost.unpriced, reported_usd(state),
+    )  # fmt: skip
+
+
+def _calls(money: Money) -> Iterator[str]:
+    """Yield what is said beside the sum: of how many calls it is."""
+    if money.calls or not money.imported:
+        yield count(money.calls, "call")
+    if money.unpriced:
+        yield f"{money.unpriced:,} of unknown price"
+    if money.imported:
+        yield f"{dollars(money.imported)} imported"
 
 
 def figures(money: Money) -> list[dict[str, Any]]:
     """Return the legend: key of its line, word, amount, and what is to be said beside it."""
     more = "no upper bound known" if money.possibly is None else f"to {dollars(money.most)}" if money.possibly else ""
     rows = [
-        ("spent", "Spent", money.spent, with_unpriced(count(money.calls, "call"), money.unpriced)),
+        ("spent", "Spent", money.spent, ", ".join(_calls(money))),
         ("possibly", "Possibly more", money.possibly, more),
         ("expected", "Expected", money.expected, "the whole course" if money.expected else ""),
         ("rate", "At this rate", money.at_rate[0] if money.at_rate else None, ""),

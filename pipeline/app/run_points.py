@@ -11,6 +11,7 @@ from pipeline.app.value_format import brief
 from pipeline.engine.amendment import pinned_graph
 from pipeline.errors import CheckpointCorrupt, PipelineError
 from pipeline.records.codec import Record
+from pipeline.records.documents import cost_of
 from pipeline.records.redaction import without_secrets
 from pipeline.records.run import RunState, bare, completed_tasks
 from pipeline.records.statuses import COMPLETED
@@ -52,10 +53,10 @@ def seq_at(known: Points, places: Sequence[Mapping[str, Any]], query: Mapping[st
 
 def state_json(store: Store, state: RunState) -> dict[str, Any]:
     """Return how a run stood: its steps, its context on a line each, and what the step that just ended made."""
-    ended = next((step for step in state.steps.values() if step.ended_seq == state.seq), None)
+    ended, cost = next((step for step in state.steps.values() if step.ended_seq == state.seq), None), cost_of(state)
     return {
-        "cost_usd": state.total.usd + state.lost.low,
-        "possibly_usd": None if state.total.unbounded else state.total.high,
+        "cost_usd": cost.known,
+        "possibly_usd": cost.possibly,
         "calls": state.total.calls,
         "when": state.updated_at,
         "steps": [_step(view.to_json()) for view in steps_of(store, state)],

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from pipeline.clock import parse_iso
 from pipeline.records.charge import bound
 from pipeline.records.codec import Record
+from pipeline.records.documents import known_usd
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import (
     CallEnded,
@@ -21,6 +22,7 @@ from pipeline.records.kinds import (
     Gap,
     RunEnded,
     RunResumed,
+    Snapshot,
     TaskCompleted,
     TaskFailed,
 )
@@ -32,7 +34,7 @@ from pipeline.store.reader import all_records
 MOST_EVENTS, MOST_POINTS, MOST_ENDS = 50, 150, 40
 _ZERO = Decimal(0)
 #: After these what was spent is another.
-_PAID = (CallEnded, ChargeSettled, Gap)
+_PAID = (CallEnded, ChargeSettled, Gap, Snapshot)
 
 
 class ItemCalls(NamedTuple):
@@ -79,7 +81,7 @@ class Trail:
     def __init__(self) -> None:
         #: The newest records, oldest first.
         self.events: deque[Record] = deque(maxlen=MOST_EVENTS)
-        #: (active seconds, USD spent at least) wherever it changed.
+        #: (active seconds, USD spent) wherever it changed.
         self.points: list[tuple[float, Decimal]] = []
         #: Active seconds at which a new owner went on, and when (ISO 8601).
         self.pauses: list[tuple[float, str]] = []
@@ -136,7 +138,7 @@ class Trail:
                 self._end(record, fact)
             elif isinstance(fact, ChargeSettled):
                 self.settled.setdefault(fact.call, []).append(record.seq)
-            self._pay(record.at, state.total.usd + state.total.low)
+            self._pay(record.at, known_usd(state))
 
     def _own(self, at: str) -> None:
         """Begin with a new owner: the time before does not count."""

@@ -45,11 +45,6 @@ class RunNow:
         return self.head.owned
 
     @property
-    def gone(self) -> bool:
-        """Return whether it counts as running, but its process is gone."""
-        return self.head.gone
-
-    @property
     def ended(self) -> bool:
         """Return whether it has come to an end of its own: nothing follows unless it is resumed."""
         return not self.owned and self.state.status != IN_PROGRESS

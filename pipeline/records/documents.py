@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.records.charge import INPUT_KINDS, TOKEN_KINDS
 from pipeline.records.run import RunState, Spend, StepRun, bare, full
@@ -117,8 +117,7 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
     done = [step for step in state.steps.values() if step.status == COMPLETED]
     done.sort(key=lambda step: step.ended_seq)
     imported = _imported_steps(state)
-    reported = Decimal(str(state.reported.get("cost_usd") or 0))
-    granted, free = _granted(state)
+    cost = cost_of(state)
     document: dict[str, Any] = {
         "run_id": state.run_id,
         "pipeline": state.pipeline,
@@ -131,17 +130,17 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
         "completed_steps": [_step(step, sums, imported) for step in done] + _skipped(state, nodes),
         "last_completed_step": bare(done[-1].path) if done else None,
         "next_step": _next(state, nodes),
-        "total_cost_usd": usd(state.total.usd + state.lost.low + reported),
+        "total_cost_usd": usd(cost.known),
         "total_tokens": token_total(state.total) + int(state.reported.get("total_tokens") or 0),
         "error": _message(state.error),
         "status_detail": state.detail,
         "current_step": _current(state, sums, imported),
         "nodes": list(nodes),
-        "possibly_spent_usd": usd(state.total.high + granted),
+        "possibly_spent_usd": usd(cost.more),
         "unpriced_calls": state.total.unpriced,
-        "unbounded_calls": state.total.unbounded + free,
+        "unbounded_calls": cost.unbounded,
         "open_questions": len(state.questions),
-        "imported_cost": usd(reported) if state.reported else None,
+        "imported_cost": usd(reported_usd(state)) if state.reported else None,
         "resume_command": state.command or None,
         "author": state.identity.get("author"),
         "target": state.execution.get("target"),
@@ -162,6 +161,39 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
     # What a newer version or another tool wrote into an imported document goes on existing, but by no name of ours.
     document.update({key: value for key, value in state.imported.items() if key not in document and key not in _OURS})
     return document
+
+
+class RunCost(NamedTuple):
+    """Hold what a run cost, as every view of it says; USD."""
+
+    #: Exact, with an imported total; of records that are missing, the least.
+    known: Decimal
+    #: What calls without an exact bill, and tasks with an executor, may have cost beside it, as far as that is bounded.
+    more: Decimal
+    #: Calls, tasks and missing records without an upper bound; and calls without a price.
+    unbounded: int
+    unpriced: int
+
+    @property
+    def possibly(self) -> Decimal | None:
+        """Return `more`; None: no upper bound is known."""
+        return None if self.unbounded or self.unpriced else self.more
+
+
+def cost_of(state: RunState) -> RunCost:
+    """Return what a run cost so far."""
+    total, (granted, free) = state.total, _granted(state)
+    return RunCost(known_usd(state), total.high + granted, total.unbounded + free, total.unpriced)
+
+
+def known_usd(state: RunState) -> Decimal:
+    """Return what a run cost so far as far as it is known (USD)."""
+    return state.total.usd + state.lost.low + reported_usd(state)
+
+
+def reported_usd(state: RunState) -> Decimal:
+    """Return the total that an imported document reported (USD)."""
+    return Decimal(str(state.reported.get("cost_usd") or 0))
 
 
 def _granted(state: RunState) -> tuple[Decimal, int]:

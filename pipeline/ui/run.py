@@ -11,11 +11,11 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from pipeline.app import processes
+from pipeline.app import processes, run_index
 from pipeline.app.plan import expected_of
 from pipeline.app.run_advice import advice
 from pipeline.app.run_items import BATCH, REUSED, RUNNING, Items, items_of, page, visits
-from pipeline.app.run_list import row_of, run_word
+from pipeline.app.run_list import row_of
 from pipeline.app.run_log import details, kind_of, line_of, records_after
 from pipeline.app.run_money import figures, money_of, seconds_left
 from pipeline.app.run_status import StepView, interruptions, steps_of
@@ -67,7 +67,7 @@ def title_of(state: RunState) -> str:
 
 def word_of(now: RunNow) -> str:
     """Return how a run stands, as pages say it."""
-    return run_word(row_of(now.head).status, now.state.detail, gone=now.gone)
+    return run_index.word_of(row_of(now.head))
 
 
 def active_seconds(desk: Desk, now: RunNow) -> float:

@@ -61,8 +61,9 @@ def row_data(row: RunRow) -> Data:
         "run": row.run_id, "pipeline": row.pipeline, "name": name_of(row), "word": word, "fork_of": row.parent,
         "steps": [["done", done], ["run", running], ["fail", failed], ["rest", rest]],
         "steps_text": _steps_text(row, done, failed), "cost_usd": row.cost_usd, "possibly_usd": row.possibly_usd,
-        "unbounded": row.possibly_usd is None, "at_least": row.at_least, "unpriced_calls": row.unpriced_calls,
-        "made_by": row.author, "started_at": row.started_at, "updated_at": row.updated_at, "seconds": row.lasted,
+        "unbounded": row.possibly_usd is None or row.unpriced_calls > 0, "at_least": row.at_least,
+        "unpriced_calls": row.unpriced_calls, "made_by": row.author, "seconds": row.lasted,
+        "started_at": row.started_at, "updated_at": row.updated_at,
         "error": row.error if row.status in (FAILED, CORRUPT) else "", "owned": row.owned, "resumable": row.resumable,
     }  # fmt: skip
 

@@ -44,7 +44,7 @@ def test_run_is_as_a_listing_shows_it(root: Path, store: Store, watches: Watches
         now = watches.now(run)
         assert row_of(now.head) == row_of(head)
         assert now.state.total == state_of(store, head).total
-        assert (now.owned, now.gone) == (False, head.gone)
+        assert (now.owned, now.head.gone) == (False, head.gone)
 
 
 def test_run_that_goes_on_is_followed_without_reading_it_again(
@@ -74,7 +74,7 @@ def test_run_that_goes_on_is_followed_without_reading_it_again(
     assert second.head.document["last_completed_step"] == "seed"
     script.leave()
     third = watches.now(script.id)
-    assert (third.owned, third.gone, third.state) == (False, True, second.state)
+    assert (third.owned, third.head.gone, third.state) == (False, True, second.state)
     assert third.head.document["status_detail"] == "interrupted"
 
 

@@ -145,6 +145,38 @@ def test_a_sample_is_told_as_part_of_the_whole_course(root: Path, desk: Served) 
     assert dict(data["items"]["counts"]) == {"completed": 2, "pending": 16}
 
 
+def test_an_imported_run_is_told_alike_everywhere(root: Path, desk: Served) -> None:
+    run = original_run(root)
+    (row,) = desk.data("")["rows"]
+    data = desk.data(f"runs/{run}")
+    assert data["status"]["word"] == row["word"] == "process is gone"
+    spent = data["money"]["figures"][0]
+    assert (spent["usd"], spent["note"], row["cost_usd"]) == (1.85, "$1.85 imported", 1.85)
+    assert desk.data(f"runs/{run}/time")["cost_usd"] == 1.85
+
+
+def test_list_run_and_time_tell_the_same_of_a_charge_that_is_an_interval(root: Path, desk: Served) -> None:
+    interval = Charge("interval", Decimal("0.03"), Decimal("0.08"))
+    script = Script(root).begin("seed").call("seed", None, DIME).call("seed", None, interval, error="cut off")
+    run = script.fail("seed", "cut off").end("failed", message="cut off")
+    (row,) = desk.data("")["rows"]
+    figures = {each["key"]: each["usd"] for each in desk.data(f"runs/{run}")["money"]["figures"]}
+    then = desk.data(f"runs/{run}/time")
+    assert (row["cost_usd"], row["possibly_usd"]) == (0.1, 0.08)
+    assert figures == {"spent": 0.1, "possibly": 0.08}
+    assert (then["cost_usd"], then["possibly_usd"]) == (0.1, 0.08)
+
+
+def test_calls_of_unknown_price_leave_no_upper_bound(root: Path, desk: Served) -> None:
+    script = Script(root).begin("seed").call("seed", None, DIME).call("seed", None, Charge("unpriced"))
+    run = script.complete("seed", {}).leave()
+    figures = {row["key"]: row for row in desk.data(f"runs/{run}")["money"]["figures"]}
+    assert figures["spent"]["note"] == "2 calls, 1 of unknown price"
+    assert (figures["possibly"]["usd"], figures["possibly"]["note"]) == (None, "no upper bound known")
+    assert desk.data(f"runs/{run}/time")["possibly_usd"] is None
+    assert desk.data("")["rows"][0]["unbounded"]
+
+
 def test_a_number_that_is_none_is_the_first(root: Path, desk: Served) -> None:
     run = course(root, made=1).leave()
     for text in ("%C2%B2", "9" * 5000, "-1", "x"):
