@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -350,7 +349,7 @@ class DaySpend:
     spent_usd: Decimal | None
     #: None: there is no limit.
     limit_usd: Decimal | None
-    #: The variable or the run that sets it.
+    #: The variable or the run that sets it, or why the variable does not.
     set_by: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -367,9 +366,12 @@ def day_spend(url: str | None, state: Callable[[str], RunState]) -> DaySpend:
     """
     store, today, limits = open_store(url), _today(), list[tuple[Decimal, str]]()
     variable = VARIABLES["daily_budget_usd"] or ""
-    with suppress(ConfigError):
+    unread = ""
+    try:
         if (usd := parse_usd(os.environ.get(variable) or "none")) is not None:
             limits.append((usd, variable))
+    except ConfigError:
+        unread = f"{variable} is no amount of dollars"
     for head in store.heads(lambda document: document.get("status") == IN_PROGRESS):
         if head.owned and (text := state(head.run_id).execution.get("daily_budget_usd")):
             limits.append((Decimal(str(text)), f"run {head.run_id}"))
@@ -377,5 +379,5 @@ def day_spend(url: str | None, state: Callable[[str], RunState]) -> DaySpend:
         spent: Decimal | None = open_account(url).total(today)
     except StoreError:
         spent = None
-    usd, set_by = min(limits, default=(None, ""))
+    usd, set_by = min(limits, default=(None, unread))
     return DaySpend(str(today), spent, usd, set_by)

@@ -22,7 +22,6 @@ from pipeline.app.course_identity import (
 )
 from pipeline.app.course_work import RUN, CourseWork
 from pipeline.app.executors import on_executor
-from pipeline.app.review import LESSONS as _LESSONS
 from pipeline.app.review import decided_since, to_redo
 from pipeline.app.run_report import RunReport, finish, published_now
 from pipeline.app.start import (
@@ -53,7 +52,7 @@ from pipeline.records.run import RunState, bare
 from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.settings import ASK_ABOVE_USD, OFFLINE, Execution, Identity, option_name
 from pipeline.store.base import Claim
-from pipeline.store.reader import COURSES, load, resolve
+from pipeline.store.reader import COURSES, LESSONS, load, resolve
 
 if TYPE_CHECKING:
     from pipeline.engine.events import Listener
@@ -148,14 +147,14 @@ def redo(
     start = Start.of(execution, listener, confirm)
     run = resolve(start.store, text, COURSES)
     state = load(start.store, run)
-    tasks = state.tasks.get(_LESSONS, {})
+    tasks = state.tasks.get(LESSONS, {})
     step, _, item = place.rpartition("/")
-    if step not in ("", "lessons", _LESSONS) or f"lessons/{item}" not in tasks:
+    if step not in ("", "lessons", LESSONS) or f"lessons/{item}" not in tasks:
         raise ConfigError(f"Run {run} has no {place!r} to redo.", code="lesson_not_found",
                           hint=f"Finished lessons: {', '.join(tasks) or 'none yet'}.")  # fmt: skip
     if note and state.identity.get("author") == OFFLINE:
         start.emit("note", text="The offline author ignores notes: the lesson will come out the same.")
-    return _resume(start, asked, run, Redo({(_LESSONS, f"lessons/{item}"): note}))
+    return _resume(start, asked, run, Redo({(LESSONS, f"lessons/{item}"): note}))
 
 
 def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None) -> RunReport:
@@ -177,8 +176,8 @@ def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None)
     missing = _unpublished(start, state)
     again = (execution.from_step or "").removesuffix("#1")
     if execution.retry_failed:
-        failed = [task for task, end in state.tasks.get(_LESSONS, {}).items() if end.status == FAILED]
-        wanted = Redo(dict.fromkeys(((_LESSONS, task) for task in failed), ""), otherwise="no lesson has failed")
+        failed = [task for task, end in state.tasks.get(LESSONS, {}).items() if end.status == FAILED]
+        wanted = Redo(dict.fromkeys(((LESSONS, task) for task in failed), ""), otherwise="no lesson has failed")
     wanted = replace(wanted, tasks={**to_redo(state), **wanted.tasks})
     if state.status == COMPLETED and not (identity or missing or again or wanted.tasks or execution.refresh):
         start.emit("run_already_completed", run=run, reason=wanted.otherwise)
@@ -267,7 +266,7 @@ def _set_up(start: Start, model: str, recorded: Mapping[str, Any], course: Cours
 def _command_again(execution: Execution, run: str, path: str, task: str | None) -> str:
     """Return the command that has a lesson, or all of a step, made again."""
     command = resume_command(execution, run)
-    if path == _LESSONS and task is not None:
+    if path == LESSONS and task is not None:
         return command.replace(f"lessons --resume {run}", f"redo {run} {task}")
     return f"{command} --from {bare(path)}"
 

@@ -8,10 +8,11 @@ from fractions import Fraction
 
 from pipeline.records.run import RunState, TaskRun
 from pipeline.records.statuses import COMPLETED, FAILED
+from pipeline.store.reader import LESSONS
 
 RUN, REUSE, SKIP = "run", "reuse", "skip"
 _STEPS = ("seed", "sow", "lessons", "publish")
-_LESSONS, _SOW = "lessons#1", "sow#1"
+_SOW = "sow#1"
 #: Kinds of call that a lesson takes.
 LESSON_CALLS = ("lesson", "correction", "solve", "critic")
 _MADE = (REUSE, "made before")
@@ -86,7 +87,7 @@ class CourseWork:
 
     def _lesson(self, order: int) -> Piece:
         name = f"lessons/{order}"
-        task = self._tasks(_LESSONS).get(name)
+        task = self._tasks(LESSONS).get(name)
         if task is None:
             found = (RUN, "new")
         elif task.status == COMPLETED:

@@ -48,11 +48,9 @@ from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.records.values import canonical, digest
 from pipeline.store.base import Store
 from pipeline.store.parts import own_part
-from pipeline.store.reader import COURSES, all_records, load, resolve
+from pipeline.store.reader import COURSES, LESSONS, all_records, load, resolve
 from pipeline.travel.values import Reader
 
-#: The one visit of the step that writes lessons.
-LESSONS = "lessons#1"
 #: Decisions as people read them.
 WORDS: Mapping[str, str] = {
     APPROVE: "approved", EDIT: "edited", REDO: "to be made again", KEEP: "edit kept", TAKE: "new version taken",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.app.gates import open_gates
-from pipeline.app.review import LESSONS, decided_since, undecided
+from pipeline.app.review import decided_since, undecided
 from pipeline.app.run_items import CUT_OFF, REUSED, Items, open_word
 from pipeline.app.run_list import row_of, way_on
 from pipeline.app.run_report import published_now
@@ -25,7 +25,7 @@ from pipeline.records.statuses import COMPLETED
 from pipeline.settings import Execution
 from pipeline.store.address import store_words
 from pipeline.store.base import Head, Store
-from pipeline.store.reader import COURSES, load
+from pipeline.store.reader import COURSES, LESSONS, load
 
 #: What helps: resume, resume with what failed, resume under a higher ceiling, answer a question, review lessons.
 RESUME, RETRY, RAISE, ANSWER, REVIEW = "resume", "retry", "raise", "answer", "review"
@@ -81,7 +81,7 @@ def _question(state: RunState) -> str:
 
 def _left_out(state: RunState) -> int:
     """Return how many lessons a completed course is without because they failed."""
-    step = state.steps.get("lessons#1") if state.pipeline == "lessons" else None
+    step = state.steps.get(LESSONS) if state.pipeline == COURSES else None
     return int(step.outputs.get("failed") or 0) if step is not None else 0
 
 

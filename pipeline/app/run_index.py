@@ -102,10 +102,15 @@ class RunIndex:
         self._facets: list[Facets] | None = None
         #: All runs were looked at once.
         self._seen = threading.Event()
+        #: The first look at all has ended, be it with an error.
+        self._looked = threading.Event()
         #: When that may be done again; whether it is being done.
         self._due, self._sweeping = 0.0, False
-        #: Runs that were removed while all are being looked at.
+        #: Runs that were removed, and rows that changed, while all are being looked at.
         self._removed: set[str] = set()
+        self._changed: dict[str, RunRow] = {}
+        #: Why the first look at all runs failed.
+        self._refused: PipelineError | None = None
 
     @property
     def full(self) -> bool:
@@ -131,6 +136,7 @@ class RunIndex:
             # These are all.
             self._renew(fresh, "")
             self._seen.set()
+            self._looked.set()
         return list(fresh.values())[:_NEWEST]
 
     def _renew(self, fresh: Mapping[str, RunRow], last: str) -> None:
@@ -200,6 +206,7 @@ class RunIndex:
         with self._lock:
             if row.run_id in self._rows and self._rows[row.run_id] != row:
                 self._rows[row.run_id], self._facets = row, None
+                self._changed[row.run_id] = row
 
     def forget(self, run: str) -> None:
         """Drop a run that was removed."""
@@ -216,7 +223,9 @@ class RunIndex:
         """Return the facets of all runs; the first time that takes as long as a look at every run."""
         if not self.seen:
             self.look_at_all()
-        self._seen.wait()
+        self._looked.wait()
+        if self._refused is not None and not self.seen:
+            raise self._refused
         with self._lock:
             if self._facets is None:
                 self._facets = [facets_of(row) for row in self._rows.values()]
@@ -233,6 +242,7 @@ class RunIndex:
                 return
             self._sweeping = True
             self._removed.clear()
+            self._changed.clear()
         threading.Thread(target=self._sweep, args=(later,), name="runs", daemon=True).start()
 
     def _sweep(self, later: float) -> None:
@@ -240,16 +250,19 @@ class RunIndex:
         began, found = self._clock.monotonic(), self._rows
         try:
             found = self._read_all(found)
-        except PipelineError:
+            self._refused = None
+            self._seen.set()
+        except PipelineError as error:
             # The store does not answer: what is known stays, and every page says so by itself.
-            return
+            self._refused = error
         finally:
             with self._lock:
-                self._rows = {run: row for run, row in found.items() if run not in self._removed}
+                merged = found | {run: row for run, row in self._changed.items() if run in found}
+                self._rows = {run: row for run, row in merged.items() if run not in self._removed}
                 took = self._clock.monotonic() - began
                 self._facets, self._due = None, self._clock.monotonic() + max(_SECONDS, _TIMES * took)
                 self._sweeping = False
-            self._seen.set()
+            self._looked.set()
 
     def _read_all(self, known: Mapping[str, RunRow]) -> dict[str, RunRow]:
         """Return the rows of all runs, newest first; heads are read as far as they tell that a run has changed."""

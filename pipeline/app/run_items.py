@@ -10,6 +10,7 @@ from pipeline.app.run_trail import Trail
 from pipeline.records.run import RunState
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS, PENDING
 from pipeline.records.tasks import TaskTable
+from pipeline.store.reader import LESSONS
 
 #: The items of one page.
 PAGE = 100
@@ -64,7 +65,7 @@ def items_of(state: RunState, trail: Trail, path: str, *, owned: bool) -> Items:
     for place, task in _begun(state):
         if place == path and (task not in table or task in ended):
             others[task] = BATCH if (place, task) in sent and word == RUNNING else word
-    total, wanted = _lessons(state) if path == "lessons#1" else (0, 0)
+    total, wanted = _lessons(state) if path == LESSONS else (0, 0)
     to_come = (f"lessons/{number}" for number in range(1, total + 1))
     others |= {name: PENDING for name in to_come if name not in table and name not in others}
     names = trail.orders[path].names([*table, *(name for name in others if name not in table)])

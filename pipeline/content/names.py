@@ -84,6 +84,11 @@ def shown(name: str) -> str:
     return " ".join(word if word in ("of", "and") else word.capitalize() for word in name.split("_"))
 
 
+def course_name(subject: str, level: str) -> str:
+    """Return a course for people: "Mathematics, National 5"; names that are none of ours as they stand."""
+    return ", ".join(shown(name) if name.islower() else name for name in (subject, level) if name)
+
+
 def _plain(text: str) -> str:
     return re.sub(r"[\s_-]+", "", text).casefold()
 

@@ -30,8 +30,8 @@ from pipeline.records.run import REVIEW, RunState, Submitted
 from pipeline.store.base import Journal, Store
 from pipeline.store.view import records_in
 
-#: The pipeline of the runs that make a course.
-COURSES = "lessons"
+#: The pipeline of the runs that make a course, and the visit that writes its lessons.
+COURSES, LESSONS = "lessons", "lessons#1"
 #: How often, and at what intervals in seconds, a part that is owned for a moment is tried again.
 _TRIES, _TRY_SECONDS = 40, 0.05
 _COPIED = (Invalidated, MemoryRead, TaskCompleted, TaskFailed, TaskStarted)

@@ -13,6 +13,7 @@ from pipeline.records.lines import LineDamaged
 from pipeline.records.run import RunState, TaskTable
 from pipeline.store.base import Account, Head, Store
 from pipeline.store.parts import COURSES as COURSES
+from pipeline.store.parts import LESSONS as LESSONS
 from pipeline.store.parts import not_copied, with_parts
 from pipeline.store.view import fold_beside, records_in
 

@@ -132,11 +132,16 @@ def reply_file(desk: Desk, request: Request) -> Response:
 
 
 def _beside(desk: Desk, call: Call, seq: int) -> Data:
-    """Return how the reply differs from another call's, word by word; of long ones the first piece."""
+    """Return the reply beside another call's, and how they differ word by word; of long ones the first piece."""
     other = find_call(desk.store(), call.run, desk.watched(call.run).trail, seq)
     one, two = _text(desk, other), _text(desk, call)
     parts = list(words_apart(one[:PIECE], two[:PIECE]))
-    return {"seq": seq, "attempt": other.fact.attempt, "parts": parts, "cut": max(len(one), len(two)) > PIECE}
+    return {
+        "seq": seq,
+        "attempt": other.fact.attempt,
+        "parts": parts,
+        "cut": PIECE if max(len(one), len(two)) > PIECE else 0,
+    }
 
 
 def framed(found: Preview) -> Response:

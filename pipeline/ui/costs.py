@@ -81,9 +81,10 @@ def _read(desk: Desk, days: Range) -> _Reading:
         return known
     as_of, statement = iso(desk.clock.now()), read_all(desk.store_url, days)
     ended = desk.clock.monotonic()
+    made = _Reading(statement, as_of, ended, ended - began)
     kept.clear()
-    kept[days] = _Reading(statement, as_of, ended, ended - began)
-    return kept[days]
+    kept[days] = made
+    return made
 
 
 def _report(desk: Desk, request: Request) -> tuple[Statement, Report, dict[str, str]]:

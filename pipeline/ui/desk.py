@@ -28,15 +28,13 @@ _SAME_CLICK = 30.0
 class Desk:
     """What all pages share; any number of threads."""
 
-    def __init__(self, store_url: str | None = None, clock: Clock | None = None, *, read_only: bool = False) -> None:
+    def __init__(self, store_url: str | None = None, clock: Clock | None = None) -> None:
         """Look at a store.
 
         Args:
             store_url: As --store names it; None: the default one.
-            read_only: No page has a button: what is written as files.
         """
         self.store_url = store_url
-        self.read_only = read_only
         self.clock = clock or SystemClock()
         self._store = open_store(store_url or environment.default_store(), concurrency=0)
         self._watches = Watches(self._store, self.clock)

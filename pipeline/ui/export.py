@@ -112,7 +112,7 @@ def export(store: str | None, folder: Path, names: Sequence[str], when: str) -> 
         RunNotFound: No such run.
         ConfigError: The folder is there and holds something.
     """
-    desk = Desk(store, read_only=True)
+    desk = Desk(store)
     runs = list(dict.fromkeys(resolve(desk.store(), name) for name in names))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} is there and not empty.", code="export_folder_taken", hint="Name a new folder.")

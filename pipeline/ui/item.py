@@ -18,11 +18,11 @@ from pipeline.publish.view import finding_line
 from pipeline.records.redaction import without_secrets
 from pipeline.records.run import bare, item_name
 from pipeline.records.statuses import COMPLETED, FAILED
+from pipeline.store.reader import LESSONS
 from pipeline.travel.values import Reader
 from pipeline.ui.call import framed, natural, piece_of, rows_of
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, PageRoute, RawRoute, StreamRoute, WriteRoute
-from pipeline.ui.run import LESSONS
 from pipeline.ui.stream import live
 
 

@@ -14,13 +14,14 @@ from pipeline.app.run_advice import replaced_course
 from pipeline.app.run_list import run_word
 from pipeline.app.run_points import differences, seq_at, state_json, stops
 from pipeline.app.travel import changeable, fork
+from pipeline.content.names import course_name
 from pipeline.errors import PipelineError
 from pipeline.lessons.pipeline import bundle_name
 from pipeline.records.run import RunState
 from pipeline.records.statuses import COMPLETED
 from pipeline.settings import OFFLINE, Execution
 from pipeline.store.base import Store
-from pipeline.store.reader import COURSES, load, records
+from pipeline.store.reader import COURSES, records
 from pipeline.travel.points import points_in, state_in
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute, StreamRoute, WriteRoute, place
@@ -45,7 +46,7 @@ def _moment(desk: Desk, run: str, query: Mapping[str, str], sets: Sequence[str],
     state = state_in(run, found, at)
     return {
         "run": run,
-        "course": " ".join(filter(None, map(str, (state.params.get("subject"), state.params.get("level"))))) or None,
+        "course": course_name(*(str(state.params.get(name) or "") for name in ("subject", "level"))) or None,
         "pipeline": state.pipeline,
         "points": places[first : here + _BESIDE + 1], "first": first, "stops": len(places), "point": here,
         "stop": places[here], "at": at, "last": known.end,
@@ -53,7 +54,7 @@ def _moment(desk: Desk, run: str, query: Mapping[str, str], sets: Sequence[str],
         **state_json(store, state),
         **differences(store, state, query),
         "fork": _fork_form(store, state, sets, error=error, planned=bool(query.get("plan"))),
-        "replaces": _replaced(store, load(store, run)),
+        "replaces": _replaced(store, desk.state(run)),
         "command": _command(desk, run, at, sets),
     }  # fmt: skip
 

@@ -51,7 +51,11 @@ def _filled(desk: Desk, typed: Mapping[str, str], *, starting: bool = False) -> 
         "offered": list(OFFERED),
         "fields": {**defaults(), **typed},
         "set_before": sorted(defaults()),
-        "usual": {"lessons": Identity().lessons, "max_cost_usd": str(DEFAULT_CEILING_USD)},
+        "usual": {
+            "lessons": Identity().lessons,
+            "max_cost_usd": str(DEFAULT_CEILING_USD),
+            "concurrency": Execution().concurrency,
+        },
         "errors": errors,
         "refused": refused or None,
         "plan": _plan(made) if made else None,
@@ -123,7 +127,7 @@ def _line(line: CourseLine) -> dict[str, Any]:
 
 PAGES = (
     PageRoute("new", _new, "new.html", "new"),
-    PageRoute("new/plan", _new, "_new_parts.html", "plan"),
+    PageRoute("plan", _new, "_new_parts.html", "plan"),
     PageRoute("new/courses", _table, "courses.html", "courses"),
 )
 WRITES = (WriteRoute("new", _start, "new"), WriteRoute("new/courses", _courses, "courses"))

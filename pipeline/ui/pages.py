@@ -44,7 +44,7 @@ class PageAnswer:
 
 @dataclass(frozen=True)
 class WriteRoute:
-    """What a form does: POST alone. It returns the path to go to, below the root ("runs/ID"), or an `PageAnswer`.
+    """What a form does: POST alone. It returns the path to go to, below the root ("runs/ID"), or a `PageAnswer`.
 
     Where it raises a PipelineError, `page` is shown again with the error above it, and `form` holds what was typed.
     A field `by` is kept as the name of who is at the desk.

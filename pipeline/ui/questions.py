@@ -24,7 +24,7 @@ def _questions(desk: Desk, request: Request) -> Data:
     found = [gate.to_json() for gate in gates(desk.store(), run)]
     shown = ",".join(dict.fromkeys(gate["run"] for gate in found[:_FOLLOWED]))
     return {"run": run or None, "questions": found, "by": desk.name(request),
-            "live": live("questions/events", 0, shown=shown)}  # fmt: skip
+            "live": live("questions/events", 0, shown=shown, run=run)}  # fmt: skip
 
 
 def _changes(desk: Desk, query: Mapping[str, str]) -> Iterator[tuple[str, str, Data]]:

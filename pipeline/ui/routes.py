@@ -254,6 +254,7 @@ def _refused(desk: Desk, request: Request, error: PipelineError, status: int = 0
 def _newest(desk: Desk) -> list[Data]:
     """Return the three newest runs, shown under a wrong link."""
     try:
-        return [row_of(head).to_json() for head in islice(desk.heads(), 3)]
+        rows = [row_of(head) for head in islice(desk.heads(), 3)]
+        return [{"run_id": row.run_id, "name": runs.name_of(row)} for row in rows]
     except PipelineError:
         return []

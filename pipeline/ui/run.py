@@ -23,6 +23,7 @@ from pipeline.app.run_trail import ItemCalls
 from pipeline.app.run_watch import RunNow
 from pipeline.app.words import missing_records, one_line, pairs, short_hash
 from pipeline.clock import iso, parse_iso
+from pipeline.content.names import course_name
 from pipeline.cost.report import NOWHERE, TOKEN_KIND, ReportLine, at_least, of_sums, report
 from pipeline.errors import PipelineError
 from pipeline.records.documents import spend_rows
@@ -31,6 +32,7 @@ from pipeline.records.redaction import printable, without_secrets
 from pipeline.records.run import RunState, bare, item_name
 from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.settings import parse_usd
+from pipeline.store.reader import COURSES, LESSONS
 from pipeline.travel.values import Reader
 from pipeline.ui import run_choice
 from pipeline.ui.call import natural
@@ -45,8 +47,6 @@ Query = Mapping[str, str]
 #: What costs are shown by, and lines of them at most: the dearest.
 COSTS_BY = ("step", "item", "model", "call_kind", TOKEN_KIND)
 _MOST_LINES = 100
-#: The visit that makes the lessons of a course.
-LESSONS = "lessons#1"
 #: How a state of items is coloured in a bar.
 _BARS = {COMPLETED: "done", REUSED: "done", RUNNING: "run", BATCH: "run", FAILED: "fail"}
 #: Settings that the head of the page says already.
@@ -58,9 +58,9 @@ _SAID = frozenset({"subject", "level"})
 
 def title_of(state: RunState) -> str:
     """Return what a run makes, as people say it: "Mathematics, National 5"."""
-    names = [str(state.params[name]).replace("_", " ") for name in ("subject", "level") if state.params.get(name)]
-    if state.pipeline in ("", "lessons") and names:
-        return ", ".join(name if name[:1].isupper() else name.title() for name in names)
+    course = course_name(*(str(state.params.get(name) or "") for name in ("subject", "level")))
+    if state.pipeline in ("", COURSES) and course:
+        return course
     given = one_line(", ".join(f"{name} {short_hash(value)}" for name, value in state.params.items()), 100)
     return f"{state.pipeline}: {given}" if given else state.pipeline or state.run_id
 
@@ -149,8 +149,8 @@ def items_part(desk: Desk, run: str, query: Query) -> Data:
     items = _items(now, query)
     if items is None:
         return {"total": 0, "map": None}
-    state, word, start = query.get("state", ""), query.get("state", ""), query.get("from", "")
-    places, following = page(items, word, natural(start, 1))
+    state, start = query.get("state", ""), query.get("from", "")
+    places, following = page(items, state, natural(start, 1))
     return {
         "step": bare(items.path), "steps": [bare(path) for path in visits(now.state)], "total": len(items.words),
         "counts": [list(pair) for pair in items.counts], "state": state, "from": places[0] + 1 if places else 0,
@@ -180,13 +180,17 @@ def _scheme_blob(state: RunState) -> str:
     return sow.artifacts.get("scheme", "") if sow is not None else ""
 
 
-@lru_cache(maxsize=64)
 def _labels(desk: Desk, run: str, blob: str) -> Mapping[str, str]:
-    """Return the titles of a course's lessons by their tasks, from its scheme of work."""
+    """Return the titles of a course's lessons by their tasks; {} without a scheme of work that can be read."""
     with suppress(PipelineError, ValueError, KeyError, TypeError):
-        entries = Reader(desk.store(), run).blob(blob)["entries"] if blob else ()
-        return {f"lessons/{entry['order']}": one_line(entry["label"], 100) for entry in entries}
+        return _labels_of(desk, run, blob) if blob else {}
     return {}
+
+
+@lru_cache(maxsize=64)
+def _labels_of(desk: Desk, run: str, blob: str) -> Mapping[str, str]:
+    entries = Reader(desk.store(), run).blob(blob)["entries"]
+    return {f"lessons/{entry['order']}": one_line(entry["label"], 100) for entry in entries}
 
 
 def _seconds(work: ItemCalls | None) -> float | None:
@@ -195,14 +199,18 @@ def _seconds(work: ItemCalls | None) -> float | None:
     return max((parse_iso(work.ended) - parse_iso(work.began)).total_seconds(), 0.0)
 
 
-@lru_cache(maxsize=64)
 def _expected(desk: Desk, run: str, scheme: str) -> Decimal | None:
     """Return what a run was expected to cost; once it has a scheme of work, by that."""
     try:
-        return expected_of(desk.store(), desk.state(run))
+        return _expected_of(desk, run, scheme)
     except (PipelineError, LookupError, TypeError, ValueError):
         # A course of another version, or one that is damaged: the page goes without.
         return None
+
+
+@lru_cache(maxsize=64)
+def _expected_of(desk: Desk, run: str, scheme: str) -> Decimal | None:
+    return expected_of(desk.store(), desk.state(run))
 
 
 def money_part(desk: Desk, run: str, query: Query) -> Data:
@@ -248,7 +256,7 @@ def _item_line(item: tuple[tuple[str, str | None], ItemCalls]) -> ReportLine:
 def _settings(state: RunState) -> list[list[str]]:
     rows = {**state.params, **state.identity, **state.execution}
     return [[name.replace("_", " "), without_secrets(one_line(short_hash(value), 200))] for name, value in rows.items()
-            if value not in (None, "", False) and name not in _SAID]  # fmt: skip
+            if value not in (None, "") and name not in _SAID]  # fmt: skip
 
 
 PARTS = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from decimal import Decimal
 
 from pipeline.app import processes
 from pipeline.app.batches import batches
@@ -30,43 +29,43 @@ def asked_for(desk: Desk, act: str, runs: Sequence[str]) -> Data | None:
         return None
     chosen, most = list(dict.fromkeys(runs)), MOST_PROCESSES if act == "resume" else MOST
     shown, refused = [], []
-    batch_count, usd = 0, Decimal(0)
+    batch_count = 0
     for run in chosen[:most]:
         try:
             row = row_of(desk.head(run))
-            lines, out, kept = said(desk, row)
+            lines, out = said(desk, row)
         except PipelineError as error:
             refused.append({"run": run, "why": error.message})
             continue
-        batch_count, usd = batch_count + out, usd + kept
+        batch_count += out
         shown.append({"run": run, "word": word_of(row), "lines": lines})
     return {
-        "act": act, "runs": shown, "refused": refused, "batches": batch_count, "kept_usd": usd,
+        "act": act, "runs": shown, "refused": refused, "batches": batch_count, "most": most,
         "left_out": max(len(chosen) - most, 0),
     }  # fmt: skip
 
 
-def _stopping(desk: Desk, row: RunRow) -> tuple[list[str], int, Decimal]:
+def _stopping(desk: Desk, row: RunRow) -> tuple[list[str], int]:
     out = sum(batch.status == "out" for batch in batches(desk.store(), row.run_id))
     if not row.owned and not out:
         raise PipelineError(f"It is not running ({word_of(row)}).", code="run_not_running")
     lines = [] if row.owned else ["no process works on it"]
     if out:
         lines.append(f"{out} batch{'es' if out > 1 else ''} at the provider")
-    return lines, out, Decimal(0)
+    return lines, out
 
 
-def _resuming(desk: Desk, row: RunRow) -> tuple[list[str], int, Decimal]:
+def _resuming(desk: Desk, row: RunRow) -> tuple[list[str], int]:
     if not row.resumable:
         why = "it is running" if row.owned else f"it is {word_of(row)}"
         raise ConfigError(f"It cannot be resumed: {why}.", code="run_not_resumable")
     resume_arguments(row)
-    return [], 0, Decimal(0)
+    return [], 0
 
 
-def _deleting(desk: Desk, row: RunRow) -> tuple[list[str], int, Decimal]:
+def _deleting(desk: Desk, row: RunRow) -> tuple[list[str], int]:
     (going,) = removals(desk.store(), [row.run_id])
-    return removal_lines(going)[1:], len(going.batches), going.spent.usd
+    return removal_lines(going)[1:], len(going.batches)
 
 
 def stop(desk: Desk, runs: Sequence[str], *, cancel: bool) -> Ended:

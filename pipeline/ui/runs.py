@@ -13,6 +13,7 @@ from starlette.responses import Response
 from pipeline.app.run_index import MOST, RunFilter, behind, facets_of, word_of
 from pipeline.app.run_list import CORRUPT, GONE, RunRow
 from pipeline.app.spreadsheet import csv_text
+from pipeline.content.names import course_name
 from pipeline.errors import PipelineError
 from pipeline.records.statuses import COMPLETED, FAILED, PENDING, SKIPPED
 from pipeline.ui import run_choice
@@ -70,8 +71,7 @@ def row_data(row: RunRow) -> Data:
 
 def name_of(row: RunRow) -> str:
     """Return what a run makes, for people: its course, else what was run."""
-    course = ", ".join(text.replace("_", " ").capitalize() for text in (row.subject, row.level) if text)
-    return course or row.target.rpartition("/")[2] or row.pipeline or row.run_id
+    return course_name(row.subject, row.level) or row.target.rpartition("/")[2] or row.pipeline or row.run_id
 
 
 def _steps_text(row: RunRow, done: int, failed: int) -> str:

@@ -60,7 +60,7 @@ class Server(uvicorn.Server):
         self.stop()
 
     def stop(self) -> None:
-        """Ask it to stop; from any thread."""
+        """Ask it to stop; streams end at their next look, from whatever thread this is called."""
         self._desk.stopping.set()
         self.should_exit = True
 

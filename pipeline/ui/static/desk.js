@@ -147,7 +147,7 @@
     cell = Math.max(0, Math.min(map.ariaValueMax - 1, to));
     let rest = cell;
     const inside = held.split(";").find((run) => (rest -= run.includes("*") ? parseInt(run) : 1) < 0).split("*").pop();
-    const said = inside.replace(/(\d+):(\d+)/g, (_, word, n) => `${n} ${words.split(";")[word]}`).replace(",", ", ");
+    const said = inside.replace(/(\d+):(\d+)/g, (_, word, n) => `${n} ${words.split(";")[word]}`).replaceAll(",", ", ");
     const first = cell * each + 1;
     const text = `Items ${first} to ${Math.min(first + +each - 1, count)}: ${said}`;
     map.ariaValueNow = cell + 1;

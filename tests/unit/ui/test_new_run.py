@@ -47,11 +47,14 @@ def test_plan_is_that_of_dry_run_and_keeps_nothing(desk: Served, root: Path) -> 
 
 
 def test_faults_stand_at_their_fields_as_one_types(desk: Served) -> None:
-    got = desk.data("new/plan?subject=mathematics&lessons=500&max_cost_usd=much")
+    got = desk.data("plan?subject=mathematics&lessons=500&max_cost_usd=much")
     assert set(got["errors"]) == {"level", "lessons", "max_cost_usd"}
-    parts = desk.get("new/plan?subject=mathematics&lessons=500").text
+    parts = desk.get("plan?subject=mathematics&lessons=500").text
     assert "it can be 1 to 120" in parts.partition('id="fault-lessons"')[2].partition("</hx-partial>")[0]
     assert "<html" not in parts
+    # It is swapped into the page of the form, so its links begin where that page's do, also under a proxy's prefix.
+    for page in (desk.get(f"plan?{COURSE}").text, desk.get(f"new?{COURSE}").text):
+        assert 'formaction="./new"' in page
     assert "it can be 1 to 120" in desk.get("new?subject=mathematics&lessons=500").text, "without script, too"
 
 

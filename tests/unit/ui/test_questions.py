@@ -83,6 +83,11 @@ def test_unknown_choice_and_run_are_refused(desk: Served, run: str) -> None:
     assert desk.get("questions?run=20260101_000000").status == 404
 
 
+def test_questions_of_one_run_count_no_others(desk: Served, run: str) -> None:
+    assert desk.data(f"questions?run={run}")["live"]["query"]["run"] == run
+    assert f"questions?run={run}" in desk.get(f"runs/{run}").text
+
+
 def test_name_can_be_changed(desk: Served) -> None:
     assert "M. Reid" not in desk.get("questions").text
     assert desk.post("name", {"by": "M. Reid"}).status == 303

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.app.batches import BatchRow
 from pipeline.app.run_index import RunFilter, RunIndex, behind
-from pipeline.app.run_list import row_of
+from pipeline.app.run_list import RunRow, row_of
 from pipeline.app.stores import open_account, open_store
 from pipeline.clock import SystemClock
 from pipeline.errors import StoreError
@@ -157,6 +157,41 @@ def test_changes_of_old_runs_are_seen_when_all_are_looked_at_again(root: Path) -
     assert len(index.look(RunFilter())[0]) == 79
     assert index.look(RunFilter(status="running"))[0] == [names[1]]
     journal.close()
+
+
+def test_row_that_changes_while_all_are_looked_at_is_kept(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = many(root, 80)
+    store = open_store(f"files:{root}")
+    index = RunIndex(store, SystemClock())
+    index.look(RunFilter())
+    read_all = index._read_all
+
+    def meanwhile(known: Mapping[str, RunRow]) -> dict[str, RunRow]:
+        found = read_all(known)
+        journal = store.open(names[70])
+        index.touch(names[70])
+        journal.close()
+        return found
+
+    monkeypatch.setattr(index, "_read_all", meanwhile)
+    index._due = 0.0
+    index.look_at_all()
+    while index._sweeping:
+        threading.Event().wait(0.01)
+    assert index._rows[names[70]].owned
+
+
+def test_store_that_never_answered_is_an_error_and_no_count(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many(root, 3)
+    store = open_store(f"files:{root}")
+    index = RunIndex(store, SystemClock())
+
+    def refused(*_: object, **__: object) -> Iterator[Head]:
+        raise StoreError("It does not answer.")
+
+    monkeypatch.setattr(store, "heads", refused)
+    with pytest.raises(StoreError, match="does not answer"):
+        index.look(RunFilter())
 
 
 def test_store_that_fails_while_all_are_looked_at_leaves_what_is_known(
