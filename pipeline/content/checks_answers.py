@@ -15,6 +15,7 @@ from typing import Any
 from pipeline.content import checks_data, checks_remarks, checks_working
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item
+from pipeline.content.numbers import FREE, numbers_in, one_step, ungrouped, without_formulas
 from pipeline.content.question import AskedPart, asked, calculated, printed_like
 from pipeline.drawing import figure
 from pipeline.maths import forms
@@ -69,41 +70,6 @@ def written(case: Case) -> Iterator[Fault]:
 
 # ---- 6: the calculation belongs to the question
 
-#: Numbers that need not stand in the question: of formulas, of time, turns, percentages and metric units.
-_ALLOWED = frozenset(
-    Fraction(number)
-    for number in (
-        *(
-            0,
-            1,
-            2,
-            3,
-            4,
-            5,
-            "0.5",
-            "0.05",
-            50,
-            500,
-            7,
-            10,
-            12,
-            24,
-            52,
-            60,
-            90,
-            100,
-            180,
-            270,
-            360,
-            365,
-            1000,
-            3600,
-            1_000_000,
-        ),
-        # Constants of the data sheet, beside the powers of ten.
-        *("9.8", "3.00", "6.67", "6.63", "1.60", "9.11", "1.673", "1.675", "340"),
-    )
-)
 _WORDS = {
     "half": "1/2", "halve": "1/2", "halves": "1/2", "double": "2", "twice": "2", "triple": "3", "quarter": "4",
     "third": "3", "thirds": "3", "fifth": "5", "fifths": "5", "sixth": "6", "eighth": "8", "tenth": "10", "dozen": "12",
@@ -111,9 +77,6 @@ _WORDS = {
     "ten": "10", "eleven": "11", "twelve": "12", "hundred": "100", "thousand": "1000", "million": "1000000",
     "square": "2", "cube": "3", "pentagon": "5", "hexagon": "6", "octagon": "8", "decagon": "10",
 }  # fmt: skip
-_GROUPED = re.compile(r"(?<=\d)(?:,|\{,\}|[ \u00a0\u202f\u2009]|\\,)(?=\d{3}(?!\d))")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_FORMULA = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
 _POWER_OF_TEN = re.compile(r"10\s*\^\s*\(?\s*-?\d+\s*\)?")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s?(?:\\?%|per cent)")
 _WORD = re.compile(r"[a-z]{3,9}")
@@ -121,11 +84,6 @@ _WORD = re.compile(r"[a-z]{3,9}")
 _TENS = (Fraction(1000), Fraction(100), Fraction(10), Fraction(1, 10), Fraction(1, 100), Fraction(1, 1000))
 #: A calculation that the question gives as a formula.
 _SET = re.compile(r"^(?:Work out|Evaluate|Simplify|Calculate|Expand|Multiply out)\s(?:the value of\s)?\\\(")
-
-
-def numbers_in(text: str) -> list[Fraction]:
-    """Return the numbers that a text shows, in order."""
-    return [Fraction(found) for found in _NUMBER.findall(_GROUPED.sub("", text)) if len(found) < 40]
 
 
 def _given(item: Item, one: AskedPart) -> set[Fraction]:
@@ -164,12 +122,11 @@ def belongs(case: Case) -> Iterator[Fault]:
         given = _given(item, one)
         if one.expression and not _in_letters(one):
             used = numbers_in(_POWER_OF_TEN.sub("10", one.expression))
-            percent = {Fraction(found) for found in _PERCENT.findall(_GROUPED.sub("", one.question))}
+            percent = {Fraction(found) for found in _PERCENT.findall(ungrouped(one.question))}
             near = {near for n in percent for near in (n / 100, 1 + n / 100, abs(1 - n / 100), abs(100 - n), 100 + n)}
-            near |= {made for a, b in permutations(given, 2) for made in _made(a, b)} | {
-                n * k for n in given for k in _TENS
-            }
-            free = given | near | taught | _ALLOWED
+            near |= {made for a, b in permutations(given, 2) for made in one_step(a, b)}
+            near |= {n * k for n in given for k in _TENS}
+            free = given | near | taught | FREE
             strangers = [n for n in used if n not in free and not re.fullmatch("10*", str(n))]
             if len(used) == 1 and not re.search(r"[-+*/^(]", one.expression) and used[0] not in given:
                 strangers = used
@@ -208,13 +165,6 @@ def numeric(value: Any) -> bool:
     return value is not None and not isinstance(value, tuple | list) and not value.free_symbols
 
 
-def _made(a: Fraction, b: Fraction) -> Iterator[Fraction]:
-    """Yield what one step makes of two numbers: a calculation may begin from it."""
-    yield from (a + b, abs(a - b), a * b)
-    if b:
-        yield a / b
-
-
 def _plain(number: Fraction) -> str:
     return str(float(number)).removesuffix(".0")
 
@@ -234,7 +184,7 @@ def _unused(where: str, item: Item) -> Iterator[Fault]:
     )
     there = set(numbers_in(used))
     near = {share for n in there for share in (n * 100, abs(1 - n) * 100, n - 1, 100 - n)} | there
-    unused = [n for n in dict.fromkeys(numbers_in(_FORMULA.sub("", item.ask))) if n not in near | _ALLOWED]
+    unused = [n for n in dict.fromkeys(numbers_in(without_formulas(item.ask))) if n not in near | FREE]
     if unused and there:
         yield Fault(f"{where}.ask", f"{', '.join(map(_plain, unused))} is not used", "numbers that matter", "W")
 

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.content.checks_answers import answer_at, numbers_in, numeric, questions
+from pipeline.content.checks_answers import answer_at, numeric, questions
 from pipeline.content.checks_sizes import impossible
 from pipeline.content.checks_working import taught
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import Item, QuestionCard
+from pipeline.content.numbers import numbers_in
 from pipeline.content.question import AskedPart
 from pipeline.maths import units
 from pipeline.maths.evaluation import EvaluationError

@@ -15,12 +15,11 @@ from typing import Any
 from pipeline.content.checks_data import data_of, values_in
 from pipeline.content.findings import Fault, Severity
 from pipeline.content.lesson import Item, WorkedExample
-from pipeline.content.question import calculated
+from pipeline.content.numbers import FORMULA, ROUNDED, in_words, numbers_alone, numbers_in, one_step, without_formulas
+from pipeline.content.question import asked, calculated
 from pipeline.maths.comparison import same_answer
 from pipeline.maths.evaluation import EvaluationError
 
-_DELIMITED = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
-_NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?!\w)")
 #: Numbers up to this may stand anywhere: places, counts, digits.
 _SMALL = 12
 #: What a step does with a number that stands in the line below it.
@@ -48,14 +47,6 @@ _LABEL = re.compile(r"^\([a-f]\)\s*")
 _ORDER = re.compile(r"\b(?:order(?:ed|s)?|sort(?:ed|s)?|ascending|descending|rank(?:ed|s)?)\b", re.IGNORECASE)
 #: Numbers that need no source: of turns, percentages, units and gravity.
 _OF_ALL = frozenset(Fraction(n) for n in ("0", "1", "100", "9.8"))
-#: Constants that words round: roots of two and three, what they divide by, pi.
-_CONSTANTS = frozenset(Fraction(n) for n in ("1.41421356", "0.70710678", "1.73205081", "0.57735027", "3.14159265"))
-
-
-def numbers_of(text: str) -> set[Fraction]:
-    """Return the numbers that a text shows."""
-    found = _NUMBER.findall(text.replace("{,}", ","))
-    return {Fraction(number.replace(",", "")) for number in found if len(number) < 40}
 
 
 def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], worded: Iterable[Any]) -> Iterator[Fault]:
@@ -66,23 +57,23 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
         worded: Those with the numbers that lines of working say in words.
     """
     texts = [part.ask, _valued(part.answer or ""), *(line.partition("\n")[2] for line in part.working)]
-    texts += [text for line in part.working for text in _DELIMITED.findall(line.partition("\n")[0])]
+    texts += [text for line in part.working for text in FORMULA.findall(line.partition("\n")[0])]
     if isinstance(part, Item):
         texts += [part.expression or "", *part.marks]
         texts += [f"{one.ask} {one.expression} {_valued(one.answer)}" for one in part.parts or ()]
         texts += [f"{option.text} {option.method}" for option in part.options or ()]
         texts += [f"{wrong.method} {_value(wrong.method)}" for wrong in part.wrong or ()]
     texts += [line for figure in part.figures or () for line in figure.lines]
-    there = {abs(n) for text in texts for n in [*numbers_of(text), *values_in(text)]}
+    there = {abs(n) for text in texts for n in [*numbers_alone(text), *values_in(text)]}
     by_formulas, by_words = there | _rationals(known), there | _rationals(worded)
     data: list[Fraction] = []
     for at, text, severity in _said(where, part):
         there = by_formulas if ".working." in at else by_words
-        words = _DELIMITED.sub(" … ", text)
+        words = without_formulas(text, " … ")
         measured = {datum.value for datum in data_of(words)}
-        said = numbers_of(words)
+        said = numbers_alone(words)
         told = [n for n in said if n > _SMALL or n.denominator > 1 or n in measured]
-        strange = [n for n in told if n not in there and n not in _OF_ALL and not _rounds(n, there | _CONSTANTS)]
+        strange = [n for n in told if n not in there and n not in _OF_ALL and not _rounds(n, there | ROUNDED)]
         if not strange:
             continue
         data = data or _data(part)
@@ -137,7 +128,7 @@ def answers(where: str, item: Item, values: Iterable[Any]) -> Iterator[Fault]:
 
 def _valued(answer: str) -> str:
     """Return an answer that is a value, "" for one in words."""
-    return "" if len(re.findall(r"[A-Za-z]{3,}", _DELIMITED.sub("", answer))) > 3 else answer
+    return "" if in_words(answer) else answer
 
 
 def _near(there: set[Fraction], *, percent: bool) -> set[Fraction]:
@@ -150,7 +141,7 @@ def _near(there: set[Fraction], *, percent: bool) -> set[Fraction]:
 def _steps(data: list[Fraction]) -> set[Fraction]:
     """Return what one step makes of two numbers, or of one."""
     pairs = permutations(data, 2)
-    found = {m for a, b in pairs for m in (a + b, abs(a - b), a * b, a / b if b else a, a * b / 100)}
+    found = {m for a, b in pairs for m in (*one_step(a, b), a * b / 100)}
     return found | {n**power for n in data if n < 10_000 for power in (2, 3)}
 
 
@@ -167,9 +158,8 @@ def _said(where: str, part: Item | WorkedExample) -> Iterator[tuple[str, str, Se
         yield f"{where}.working.{place}", line.partition("\n")[0], "R"
     if isinstance(part, Item):
         yield from ((f"{where}.feedback", text, _grade(text, part)) for text in _SENTENCE.split(part.feedback))
-        answers = [(f"{where}.answer", part.answer or "")]
-        answers += [(f"{where}({'abcdef'[n]}).answer", one.answer) for n, one in enumerate(part.parts or ())]
-        yield from ((at, text, "R") for at, text in answers if not _valued(text))
+        if not part.options:
+            yield from ((f"{one.where}.answer", one.answer, "R") for one in asked(where, part) if in_words(one.answer))
         for place, text in enumerate(part.more or (), 1):
             kind = text.partition(":")[0]
             if kind in ("hint", "accept", "must", "alternative"):
@@ -183,16 +173,16 @@ def _said(where: str, part: Item | WorkedExample) -> Iterator[tuple[str, str, Se
 def _grade(sentence: str, item: Item) -> Severity:
     """Return "W" for a sentence about a mistake whose value may not be listed, else "R"."""
     wrong = {Fraction(v) for one in item.wrong or () if (v := _value(one.method)) and v.replace(".", "").isdigit()}
-    listed = bool(wrong) and not any(_rounds(n, wrong) or n in wrong for n in numbers_of(item.feedback))
+    listed = bool(wrong) and not any(_rounds(n, wrong) or n in wrong for n in numbers_alone(item.feedback))
     return "W" if _OF_MISTAKES.search(sentence) and not listed else "R"
 
 
 def slips(where: str, part: Item | WorkedExample) -> Iterator[Fault]:
     """Find a step that names another number than its line has, and a "so 12" after a formula that gives another."""
-    before = " ".join(formula for formula in _DELIMITED.findall(part.ask)) + " " + part.ask
+    before = " ".join(formula for formula in FORMULA.findall(part.ask)) + " " + part.ask
     for place, text in enumerate(part.working, 1):
         at, (words, _, line) = f"{where}.working.{place}", text.partition("\n")
-        numbers = {n for shown in (line, before) for n in [*numbers_of(shown), *_loose(shown)]}
+        numbers = {n for shown in (line, before) for n in [*numbers_alone(shown), *numbers_in(shown)]}
         for match in _STEP.finditer(words) if line else ():
             number = Fraction(match[1].replace(",", ""))
             # A common factor or multiple stands in no line.
@@ -205,19 +195,11 @@ def slips(where: str, part: Item | WorkedExample) -> Iterator[Fault]:
         yield from (Fault(at, said, "the value of the formula") for said in false_results(text))
 
 
-def _loose(text: str) -> list[Fraction]:
-    """Return the numbers of formulas wherever they stand: also those of 11x and x^2."""
-    return [Fraction(found) for found in re.findall(r"\d+(?:\.\d+)?", text) if len(found) < 40]
-
-
 def false_results(text: str) -> Iterator[str]:
     """Yield each "…, so 12" that says another value than the formula before it."""
     for match in _SO.finditer(text):
         sides = re.split(r"=|\\approx", match[1].removesuffix("\\)"))
-        shown = [
-            Fraction(found.replace(",", ""))
-            for found in re.findall(r"\d[\d,]*(?:\.\d+)?", sides[-1].replace("{,}", ","))
-        ]
+        shown = numbers_in(sides[-1])
         said = Fraction(match[2].replace(",", "").rstrip("."))
         scales = (1, 100, 1000, 10**6)
         same = {scaled for n in shown for scale in scales for scaled in (n * scale, n / scale)}
@@ -227,9 +209,7 @@ def false_results(text: str) -> Iterator[str]:
 
 def told(where: str, item: Item) -> Iterator[Fault]:
     """Find hints that say the answer."""
-    answers = (
-        [(item.answer or "", item.ask)] if not item.parts else [(p.answer, f"{item.ask} {p.ask}") for p in item.parts]
-    )
+    answers = [] if item.options else [(one.answer, one.question) for one in asked(where, item)]
     for place, text in enumerate(item.more or (), 1):
         kind, _, said = text.partition(": ")
         for answer, ask in answers if kind == "hint" else ():
@@ -244,9 +224,7 @@ def told(where: str, item: Item) -> Iterator[Fault]:
 
 def accepted(where: str, item: Item) -> Iterator[Fault]:
     """Find a right answer among the rejected ones, and a wrong value among the accepted ones."""
-    keys = {"": (item.answer or "", item.ask)} if not item.parts else {
-        f"({'abcdef'[n]})": (part.answer, f"{item.ask} {part.ask}") for n, part in enumerate(item.parts)
-    }  # fmt: skip
+    keys = {one.where.removeprefix(where): (one.answer, one.question) for one in asked(where, item)}
     for place, text in enumerate(item.more or (), 1):
         kind, _, said = text.partition(": ")
         label = (_LABEL.match(said) or [""])[0].strip()

@@ -20,6 +20,7 @@ from pipeline.content.checks_data import CONSTANTS, REARRANGED, from_data, shown
 from pipeline.content.checks_remarks import answers, false_results, slips, strangers
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item, WorkedExample
+from pipeline.content.numbers import FORMULA, in_words, numbers_alone, without_formulas
 from pipeline.content.question import AskedPart, asked
 from pipeline.content.relationships import course_formulas
 from pipeline.maths.evaluation import EvaluationError
@@ -28,8 +29,6 @@ from pipeline.maths.statements import Lines, equal, follows, half_place, identic
 from pipeline.maths.sums import false_sums
 from pipeline.maths.trees import MathNode, NotReadError, Value
 
-_DELIMITED = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
-_NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?!\w)")
 #: A question that begins with the formula it is about.
 _SET = re.compile(
     r"^(?:Simplify|Work out|Evaluate|Expand|Factorise|Calculate|Write|Express|Rationalise)\s(?:\w+\s){0,3}\\\("
@@ -66,7 +65,7 @@ def read_line(text: str, nouns: Set[str] = frozenset()) -> Read:
         return Read([*found, *read(line, nouns)], whole)
     except NotReadError:
         more, complete = _formulas(line)
-        return Read([*found, *more], whole and complete and not _NUMBER.search(_DELIMITED.sub("", line)))
+        return Read([*found, *more], whole and complete and not numbers_alone(without_formulas(line)))
 
 
 def _formulas(text: str) -> tuple[list[PrintedStatement], bool]:
@@ -107,10 +106,8 @@ class WorkingSolution:
         alone = len(set(equations)) == 1 and len(questions) == 1 and len(questions[0].task) < 2
         #: What is to be rearranged or solved, in two letters or more.
         self.formula = equations[0] if alone and REARRANGED.search(ask) else None
-        self.told = [
-            Rational(n.numerator, n.denominator) for n in _numbers(" ".join(_DELIMITED.sub("", w) for w in working))
-        ]
-        self.numbers = _numbers(" ".join([ask, *working, *(question.ask for question in questions)]))
+        self.told = [Rational(n.numerator, n.denominator) for n in numbers_alone(without_formulas(" ".join(working)))]
+        self.numbers = numbers_alone(" ".join([ask, *working, *(question.ask for question in questions)]))
 
     @property
     def whole(self) -> bool:
@@ -318,11 +315,11 @@ def _example(where: str, solution: WorkingSolution) -> Iterator[Fault]:
 
 def _other_numbers(where: str, example: WorkedExample, solution: WorkingSolution) -> Iterator[Fault]:
     """Find an example whose working begins with a number that its question has not, and leaves one of its own out."""
-    asked_for, used = _numbers(example.ask), _numbers(" ".join(example.working))
-    first = next((line for line in example.working if _DELIMITED.search(line)), "")
+    asked_for, used = numbers_alone(example.ask), numbers_alone(" ".join(example.working))
+    first = next((line for line in example.working if FORMULA.search(line)), "")
     results = [side.node for line in solution.read for one in line.statements for side in one.sides[1:]]
     shown = {node.value for node in results if _valued(node) and not hasattr(node.value, "shape")}
-    strange = {n for n in _numbers(" ".join(formulas(first))) - asked_for if n > _SMALL}
+    strange = {n for n in numbers_alone(" ".join(formulas(first))) - asked_for if n > _SMALL}
     strange = {n for n in strange if Rational(n.numerator, n.denominator) not in shown}
     unused = {n for n in asked_for - used if n > _SMALL}
     if strange and unused:
@@ -351,10 +348,6 @@ def _working(where: str, solution: WorkingSolution, working: Sequence[str]) -> I
                 "a last line that gives the answer",
                 also=(f"{question.where}.answer",),
             )
-
-
-def _numbers(text: str) -> set[Fraction]:
-    return {Fraction(found.replace(",", "")) for found in _NUMBER.findall(text.replace("{,}", ","))}
 
 
 def _listed(numbers: Iterable[Fraction]) -> str:
@@ -419,12 +412,8 @@ def taught(case: Case) -> Iterator[tuple[str, str]]:
     for where, item in lesson.items():
         yield f"{where}.feedback", item.feedback
         yield from ((f"{where}.more", text) for kind in ("accept", "hint", "alternative") for text in item.of(kind))
-        for at, answer in (
-            (where, item.answer),
-            *((f"{where}({'abcdef'[n]})", p.answer) for n, p in enumerate(item.parts or ())),
-        ):
-            if answer and len(re.findall(r"[A-Za-z]{3,}", _DELIMITED.sub("", answer))) > 3:
-                yield f"{at}.answer", answer
+        if not item.options:
+            yield from ((f"{one.where}.answer", one.answer) for one in asked(where, item) if in_words(one.answer))
 
 
 def _told(case: Case) -> Iterator[tuple[str, str]]:
@@ -433,7 +422,7 @@ def _told(case: Case) -> Iterator[tuple[str, str]]:
     found = [(where, item.working) for where, item in lesson.items()]
     for where, working in [*found, *((where, example.working) for where, example in lesson.examples())]:
         for place, line in enumerate(working, 1):
-            if not _DELIMITED.search(words := line.partition("\n")[0]):
+            if not FORMULA.search(words := line.partition("\n")[0]):
                 yield f"{where}.working.{place}", words
 
 
@@ -455,7 +444,7 @@ def _prose(where: str, text: str, known: Lines) -> Iterator[Fault]:
             yield from (
                 Fault(where, said, "a law that holds for all numbers") for said in _false_laws(_formulas(told)[0])
             )
-        for said in [*false_sums(_DELIMITED.sub("…", told)), *false_results(told)]:
+        for said in [*false_sums(without_formulas(told, "…")), *false_results(told)]:
             yield Fault(where, said, "a sum that is true")
 
 

@@ -24,6 +24,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from pipeline.content.numbers import without_formulas
+
 #: Every TeX command that text may use, without its backslash.
 # fmt: off
 MATHS_COMMANDS = frozenset(
@@ -38,7 +40,6 @@ MATHS_COMMANDS = frozenset(
 
 #: Control characters that never belong in text; line feed is allowed (paragraphs).
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-_MATHS = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
 
 #: Constraint keywords that a wire schema leaves to the pydantic model.
 _LENGTHS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern", "minimum", "maximum"})
@@ -52,7 +53,7 @@ MAX_OPTIONAL = 24
 
 def count_words(text: str) -> int:
     """Return words of a text; a formula counts as one."""
-    return len(_MATHS.sub(" x ", text).split())
+    return len(without_formulas(text, " x ").split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.content.addresses import address, item_of, owner, value_at
-from pipeline.content.checks import check_lesson, summary
+from pipeline.content.checks import CODE, CRITIC, SOLVER, check_lesson, summary
 from pipeline.content.findings import Finding
 from pipeline.content.lesson import LESSON_SCHEMA
 from pipeline.content.lesson_reader import tidy
@@ -21,7 +21,6 @@ Json = dict[str, Any]
 SEVERE, FINDING, NONE = "severe", "finding", "none"
 #: A score up to this one is worth a look where it does not hold a lesson back.
 _LOOK = 3
-_CODE, _SOLVER, _CRITIC = "code", "blind solve", "critic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ def findings_of(row: Mapping[str, Any]) -> list[ReviewFinding]:
     checks = row.get("checks") or {}
     found = [_warning(each) for each in checks.get("warnings") or ()]
     found += [
-        ReviewFinding(SEVERE, _SOLVER, where, "who saw the question only came to another answer")
+        ReviewFinding(SEVERE, SOLVER, where, "who saw the question only came to another answer")
         for where, result in (checks.get("blind") or {}).items()
         if result == blind.DIFFERS
     ]
@@ -62,10 +61,10 @@ def severity(row: Mapping[str, Any]) -> str:
 
 def _warning(found: Any) -> ReviewFinding:
     if not isinstance(found, Mapping):
-        return ReviewFinding(FINDING, _CODE, "", str(found))
+        return ReviewFinding(FINDING, CODE, "", str(found))
     where, text = str(found.get("where") or ""), str(found.get("text") or found.get("found") or "")
     grave = SEVERE if found.get("severity") in ("B", "R") else FINDING
-    return ReviewFinding(grave, _CODE, where, text, "" if found.get("text") else str(found.get("wanted") or ""))
+    return ReviewFinding(grave, CODE, where, text, "" if found.get("text") else str(found.get("wanted") or ""))
 
 
 def _of_critic(critic: Mapping[str, Any]) -> Iterator[ReviewFinding]:
@@ -73,18 +72,18 @@ def _of_critic(critic: Mapping[str, Any]) -> Iterator[ReviewFinding]:
         if claim.get("status") in ("wrong", "unsure"):
             grave = SEVERE if claim["status"] == "wrong" else FINDING
             text = f"“{claim.get('quotation')}” may be wrong" if grave == FINDING else f"“{claim.get('quotation')}”"
-            yield ReviewFinding(grave, _CRITIC, str(claim.get("path") or ""), text, str(claim.get("reason") or ""))
+            yield ReviewFinding(grave, CRITIC, str(claim.get("path") or ""), text, str(claim.get("reason") or ""))
     for concern in critic.get("concerns") or ():
         grave = SEVERE if concern.get("act") == "block" else FINDING
         text = f"{concern.get('category')}: “{concern.get('quotation')}”"
-        yield ReviewFinding(grave, _CRITIC, str(concern.get("path") or ""), text)
+        yield ReviewFinding(grave, CRITIC, str(concern.get("path") or ""), text)
     for judged in critic.get("judgements") or ():
         score, name = judged.get("score"), str(judged.get("criterion"))
         if isinstance(score, int) and score <= _LOOK and name in LEAST:
             places = judged.get("paths") or [part.get("path") for part in judged.get("evidence") or ()]
             text = f"{CRITERION_NAMES[name]}, {score} of 5: {judged.get('finding')}"
             grave = SEVERE if score < LEAST[name] else FINDING
-            yield ReviewFinding(grave, _CRITIC, str(next(iter(places), "") or ""), text, str(judged.get("fix") or ""))
+            yield ReviewFinding(grave, CRITIC, str(next(iter(places), "") or ""), text, str(judged.get("fix") or ""))
 
 
 # --- edits ------------------------------------------------------------------------------------------
