@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import threading
 from collections import defaultdict, deque
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pipeline.clock import parse_iso
-from pipeline.records.charge import bound
+from pipeline.records.charge import EXACT, Charge, amount, bound
 from pipeline.records.codec import Record
 from pipeline.records.documents import known_usd
 from pipeline.records.fold import Builder
@@ -26,13 +27,15 @@ from pipeline.records.kinds import (
     TaskCompleted,
     TaskFailed,
 )
-from pipeline.records.run import RunState, order_key
+from pipeline.records.money import counted
+from pipeline.records.run import RunState, Spend, order_key
 from pipeline.store.base import Store
 from pipeline.store.reader import all_records
 
 #: Events that are shown; points of the money line (thinned to half beyond); ends of items that a rate is taken from.
 MOST_EVENTS, MOST_POINTS, MOST_ENDS = 50, 150, 40
 _ZERO = Decimal(0)
+_NONE: Mapping[int, Spend] = MappingProxyType({})
 #: After these what was spent is another.
 _PAID = (CallEnded, ChargeSettled, Gap, Snapshot)
 
@@ -47,8 +50,9 @@ class ItemCalls(NamedTuple):
     attempt: int = 1
     #: Each call: seq of its start and of its end (0: none).
     calls: tuple[tuple[int, int], ...] = ()
-    #: USD of its calls that are known, at least.
+    #: USD of its calls that are known exactly; and what each other call counts as, by seq.
     usd: Decimal = _ZERO
+    inexact: Mapping[int, Spend] = _NONE
 
 
 class Order:
@@ -99,7 +103,9 @@ class Trail:
         #: When the last record was written, and when the owner began that wrote it, with the seconds active by then.
         self.last = ""
         self._since, self._before = "", 0.0
+        #: Where the calls belong that are open, or were not exact when they ended; and what those were settled at.
         self._calls: dict[int, tuple[str, str | None]] = {}
+        self._paid: dict[int, Decimal] = {}
 
     @classmethod
     def of(cls, store: Store, run: str) -> Trail:
@@ -137,7 +143,7 @@ class Trail:
             if isinstance(fact, CallEnded):
                 self._end(record, fact)
             elif isinstance(fact, ChargeSettled):
-                self.settled.setdefault(fact.call, []).append(record.seq)
+                self._settle(record, fact)
             self._pay(record.at, known_usd(state))
 
     def _own(self, at: str) -> None:
@@ -167,15 +173,40 @@ class Trail:
         known = self.items.get(place) or ItemCalls(record.at)
         if fact.attempt > known.attempt or known.began < self._since:
             known = known._replace(began=record.at, attempt=fact.attempt)
-        self.items[place] = known._replace(calls=(*known.calls, (record.seq, 0)), ended="")
+        worst = bound(fact.worst)
+        spend = Spend(calls=1, high=worst or _ZERO, unbounded=int(worst is None))
+        self.items[place] = known._replace(
+            calls=(*known.calls, (record.seq, 0)), ended="", inexact={**known.inexact, record.seq: spend}
+        )
         self.sent[record.seq] = self.active(record.at)
         self._calls[record.seq] = place
 
     def _end(self, record: Record, fact: CallEnded) -> None:
         self.sent.pop(fact.call, None)
-        place = self._calls.pop(fact.call, None)
-        if place is not None:
-            known = self.items[place]
-            calls = tuple((seq, record.seq if seq == fact.call else end) for seq, end in known.calls)
-            usd = bound(fact.charge.get("low")) or _ZERO
-            self.items[place] = known._replace(calls=calls, usd=known.usd + usd, ended=record.at)
+        place = self._calls.get(fact.call)
+        if place is None:
+            return
+        known, charge = self.items[place], Charge.from_json(fact.charge)
+        calls = tuple((seq, record.seq if seq == fact.call else end) for seq, end in known.calls)
+        self.items[place] = known = known._replace(calls=calls, ended=record.at)
+        # What a person settled stands, however late an end comes.
+        if fact.call not in self._paid:
+            exact = charge.state == EXACT
+            if exact:
+                del self._calls[fact.call]
+            self.items[place] = _counted(known, fact.call, charge.low if exact else counted(charge))
+
+    def _settle(self, record: Record, fact: ChargeSettled) -> None:
+        self.settled.setdefault(fact.call, []).append(record.seq)
+        place, before = self._calls.get(fact.call), self._paid.get(fact.call)
+        if place is not None and (before is None or fact.corrects):
+            self._paid[fact.call] = usd = amount(fact.usd)
+            self.items[place] = _counted(self.items[place], fact.call, usd - (before or _ZERO))
+
+
+def _counted(known: ItemCalls, call: int, paid: Decimal | Spend) -> ItemCalls:
+    """Return an item whose call turned out to cost this: exactly (USD), or not."""
+    rest = {seq: spend for seq, spend in known.inexact.items() if seq != call}
+    if isinstance(paid, Spend):
+        return known._replace(inexact={**rest, call: paid})
+    return known._replace(usd=known.usd + paid, inexact=rest or _NONE)

@@ -26,6 +26,7 @@ from pipeline.ui.desk import Desk
 from pipeline.ui.layout import FOLDER, Here, render
 from pipeline.ui.pages import PageRoute, up_from
 from pipeline.ui.routes import error_data, find
+from pipeline.ui.runs import row_data
 
 #: Pages of one copy at most: of a run of 100,000 items the first ones.
 MOST_PAGES = 5_000
@@ -120,7 +121,7 @@ def export(store: str | None, folder: Path, names: Sequence[str], when: str) -> 
     (folder / "static").mkdir(parents=True, exist_ok=True)
     for name in _STATIC:
         shutil.copyfile(FOLDER / "static" / name, folder / "static" / name)
-    rows = [row_of(desk.head(run)).to_json() for run in runs]
+    rows = [row_data(row_of(desk.head(run))) for run in runs]
     (folder / "index.html").write_text(render("export.html", {"rows": rows}, copy.here("")), encoding="utf-8")
     copy.write()
     return len(copy.files) + 1, copy.left_out

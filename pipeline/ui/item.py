@@ -10,19 +10,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pipeline.app.preview import preview
-from pipeline.app.run_items import items_of, open_word
+from pipeline.app.run_items import open_word
 from pipeline.app.run_status import find_step
 from pipeline.app.words import one_line
 from pipeline.errors import CheckpointCorrupt, RunNotFound
 from pipeline.publish.view import finding_line
 from pipeline.records.redaction import without_secrets
 from pipeline.records.run import bare, item_name
-from pipeline.records.statuses import COMPLETED, FAILED
+from pipeline.records.statuses import COMPLETED
 from pipeline.store.reader import LESSONS
 from pipeline.travel.values import Reader
 from pipeline.ui.call import framed, natural, piece_of, rows_of
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, PageRoute, RawRoute, StreamRoute, WriteRoute
+from pipeline.ui.run import items_seen
 from pipeline.ui.stream import live
 
 
@@ -47,10 +48,10 @@ def item_part(desk: Desk, run: str, query: Mapping[str, str]) -> Data:
             fault = f"What was made cannot be read: {error}"
     remark = state.remarks.get((path, key))
     text = "" if value is None else json.dumps(value, indent=2, ensure_ascii=False)
-    word = task.status if task is not None else open_word(state, owned=now.owned)
-    if task is not None and task.status == FAILED:
-        found = items_of(state, now.trail, path, owned=now.owned)
-        word = dict(zip(found.names, found.words, strict=True)).get(key, word)
+    items = items_seen(now, path)
+    # What was made void and has not begun again is no longer among them.
+    there = key in items.names
+    word = items.words[items.names.index(key)] if there else open_word(state, owned=now.owned)
     return {
         "item": query["item"], "step": bare(path), "word": word, "title": _title(value) or query["item"],
         "attempts": [{"attempt": each, "calls": [call for call in calls if call["attempt"] == each]}

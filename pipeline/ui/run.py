@@ -80,8 +80,11 @@ def _items(now: RunNow, query: Query) -> Items | None:
     paths = visits(now.state)
     wanted = query.get("step", "")
     path = next((path for path in paths if bare(path) == wanted), paths[-1] if paths else None)
-    if path is None:
-        return None
+    return None if path is None else items_seen(now, path)
+
+
+def items_seen(now: RunNow, path: str) -> Items:
+    """Return the items of a visit, worked out once for all who look at the run as it is now."""
     key, views = (path, now.owned), now.trail.views
     if key not in views:
         views[key] = items_of(now.state, now.trail, path, owned=now.owned)
@@ -236,7 +239,7 @@ def _event(record: Any) -> Data:
 
 
 def costs_part(desk: Desk, run: str, query: Query) -> Data:
-    """Return the costs by step, item, model or kind; those of single items are at least what their calls cost."""
+    """Return the costs by step, item, model or kind; of single items only calls and money are known."""
     now, by = desk.watched(run), query.get("costs", "")
     by = by if by in COSTS_BY else "step"
     made = report(of_sums(spend_rows(now.state, str), NOWHERE), "step" if by == "item" else by)
@@ -250,7 +253,10 @@ def costs_part(desk: Desk, run: str, query: Query) -> Data:
 
 def _item_line(item: tuple[tuple[str, str | None], ItemCalls]) -> ReportLine:
     (path, task), work = item
-    return ReportLine(key=item_name(path, task), calls=len(work.calls), usd=work.usd)
+    line = ReportLine(key=item_name(path, task), calls=len(work.calls) - len(work.inexact), usd=work.usd)
+    for spend in work.inexact.values():
+        line.add(spend)
+    return line
 
 
 def _settings(state: RunState) -> list[list[str]]:

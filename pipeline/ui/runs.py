@@ -170,7 +170,8 @@ def _cells(row: RunRow) -> Sequence[object]:
     seconds = row.lasted
     return [
         row.run_id, row.pipeline, row.subject, row.level, word_of(row), row.steps_completed, row.steps_total,
-        row.cost_usd, "" if row.possibly_usd is None else row.possibly_usd, row.unpriced_calls, row.author,
+        "" if row.status == CORRUPT and not row.cost_usd else row.cost_usd,
+        "" if row.possibly_usd is None else row.possibly_usd, row.unpriced_calls, row.author,
         row.started_at, row.updated_at, "" if seconds is None else seconds, row.parent, row.error,
     ]  # fmt: skip
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pipeline.app.calls import words_apart
 from pipeline.app.preview import preview
+from pipeline.app.travel import fork
 from pipeline.llm.base import Message, Reply, Request, Segment
 from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, ChargeSettled, TaskCompleted, TaskFailed
@@ -109,6 +110,26 @@ def test_a_call_without_an_end_is_cut_off_until_it_is_settled(root: Path, desk: 
     assert (data["word"], data["charge"]["low"], data["charge"]["high"]) == ("cut off", "0", "0.47")
     found = desk.data(f"runs/{run}/calls/{settled}")["charge"]
     assert (found["usd"], found["note"]) == ("0.31", "settled by M. Reid")
+
+
+def test_a_call_of_unknown_price_is_not_for_nothing(root: Path, desk: Served) -> None:
+    script = begun(root)
+    script.call("lessons", "lessons/1", Charge("unpriced"))
+    script.call("lessons", "lessons/1", Charge("interval", Decimal("0.25"), None))
+    run = script.leave()
+    page = desk.get(f"runs/{run}/items/lessons/1").text
+    assert '<td class="num">unknown</td>' in page
+    assert '<td class="num">at least $0.25</td>' in page
+    assert "$0.00" not in page
+
+
+def test_an_item_is_called_on_its_page_what_the_list_calls_it(root: Path, desk: Served) -> None:
+    script = begun(root)
+    script.task("lessons", "lessons/1", {"n": 1}).complete("lessons", {})
+    parent = script.end("failed", message="x")
+    run = fork(desk.desk.store(), parent, at="lessons", assignments=[]).run_id
+    assert desk.data(f"runs/{run}")["items"]["rows"][0]["word"] == "reused"
+    assert desk.data(f"runs/{run}/items/lessons/1")["part"]["word"] == "reused"
 
 
 def test_a_lesson_is_framed_as_pupils_see_it_and_runs_nothing(root: Path, desk: Served) -> None:

@@ -11,7 +11,7 @@ from pipeline.errors import ConfigError, RunNotFound
 from pipeline.ui import export as exports
 from pipeline.ui.export import export
 from tests.pages import read
-from tests.sample_runs import completed_run, corrupt_run, failed_run, original_run
+from tests.sample_runs import completed_run, corrupt_run, dead_run, failed_run, original_run
 
 WHEN = "28 Nov 2026 20:14 UTC"
 
@@ -47,7 +47,17 @@ def test_copy_holds_the_pages_of_its_runs_alone_and_every_link_leads_to_a_file(r
 def test_copy_of_a_damaged_run_says_so(root: Path, tmp_path: Path) -> None:
     run = corrupt_run(root)
     export(f"files:{root}", tmp_path / "copy", [run], WHEN)
-    assert run in (tmp_path / "copy/index.html").read_text(encoding="utf-8")
+    text = (tmp_path / "copy/index.html").read_text(encoding="utf-8")
+    assert f"{run}</a>  cannot be read" in text
+    assert "$0.00" not in text
+
+
+def test_copy_says_how_its_runs_stand_and_what_they_cost(root: Path, tmp_path: Path) -> None:
+    run, dead = failed_run(root), dead_run(root)
+    export(f"files:{root}", tmp_path / "copy", [run, dead], WHEN)
+    text = (tmp_path / "copy/index.html").read_text(encoding="utf-8")
+    assert f"{run}</a> Mathematics, National 5, failed, $0.15" in text
+    assert f"{dead}</a> Physics, Higher, process is gone" in text
 
 
 def test_copy_stops_at_a_number_of_pages(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

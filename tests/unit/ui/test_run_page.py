@@ -19,6 +19,7 @@ from pipeline.records.codec import encode_fact
 from pipeline.records.kinds import (
     CallEnded,
     CallStarted,
+    ChargeSettled,
     Decision,
     RunEnded,
     RunResumed,
@@ -96,6 +97,39 @@ def test_costs_follow_the_run_by_item_too(root: Path, desk: Served) -> None:
         ("sow", 1, 0.05), ("lessons/1", 1, 0.1),
     ]  # fmt: skip
     assert data["costs"]["total"]["cost_usd"] == 0.15
+    script.leave()
+
+
+def test_an_item_with_a_call_of_unknown_cost_is_not_for_nothing(
+    root: Path, desk: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.app.run_watch.FRESH_SECONDS", -1.0)
+    script = course(root, made=1)
+    first, second = send(script, 2), send(script, 3)
+    script.call("lessons", "lessons/4", Charge("unpriced"))
+    run = script.id
+
+    def lines() -> dict[str, Any]:
+        found = desk.data(f"runs/{run}?costs=item")["costs"]["lines"]
+        return {
+            row["key"]: (row["cost_usd"], row["open_high_usd"], row["unpriced_calls"], row["calls"]) for row in found
+        }
+
+    assert lines()["lessons/2"] == (0, 0.47, 0, 1)
+    assert lines()["lessons/4"] == (0, 0, 1, 1)
+    table = desk.get(f"runs/{run}?costs=item").text.partition('<section id="costs"')[2]
+    assert "$0.00" not in table
+    assert "1 unpriced" in table
+    script.add(ChargeSettled(first, "0.30", "M. Reid"))
+    script.add(ChargeSettled(first, "0.20", "M. Reid"))
+    assert lines()["lessons/2"] == (0.3, 0, 0, 1)
+    script.add(ChargeSettled(first, "0.20", "M. Reid", corrects=True))
+    script.add(CallEnded(first, encode_value({"text": "x"}), DIME.to_json(), stop_reason="end_turn"))
+    script.add(CallEnded(second, None, Charge("interval", Decimal("0.01"), Decimal("0.02")).to_json(), usable=False))
+    assert lines()["lessons/2"] == (0.2, 0, 0, 1)
+    assert lines()["lessons/3"] == (0, 0.02, 0, 1)
+    total = desk.data(f"runs/{run}")["costs"]["total"]
+    assert sum(cost for cost, *_ in lines().values()) == pytest.approx(total["cost_usd"])
     script.leave()
 
 

@@ -18,6 +18,7 @@ from pipeline.app.run_list import RunRow, row_of
 from pipeline.app.stores import open_account, open_store
 from pipeline.clock import SystemClock
 from pipeline.errors import StoreError
+from pipeline.records.charge import Charge
 from pipeline.store.base import Head, Store
 from pipeline.ui.runs import STREAMS, name_of, row_data
 from tests.desks import Served, serving
@@ -236,6 +237,15 @@ def test_export_holds_the_runs_asked_for_and_no_formula(root: Path, seen: Served
     assert {row["subject"] for row in rows} == {"'=1+1", "physics"}
     chosen = rows[0]["run"]
     assert [row["run"] for row in csv.DictReader(io.StringIO(seen.get(f"runs.csv?run={chosen}").text))] == [chosen]
+
+
+def test_unknown_money_is_never_shown_as_nothing(root: Path, seen: Served) -> None:
+    damaged = Script(root, at=BEGIN + timedelta(days=6)).begin("seed").call("seed", None, Charge("unpriced")).leave()
+    (row,) = [row for row in seen.get("").page.all("tr") if row.attributes.get("id") == f"run-{damaged}"]
+    assert "1 unpriced" in row.text
+    assert "no upper bound" in row.text
+    cells = {row["status"]: row["cost_usd"] for row in csv.DictReader(io.StringIO(seen.get("runs.csv").text))}
+    assert (cells["cannot be read"], cells["failed"], cells["completed"]) == ("", "0.15", "0")
 
 
 def test_delete_says_what_it_frees_and_keeps_the_cost(root: Path, seen: Served) -> None:
