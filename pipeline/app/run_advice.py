@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.app.gates import open_gates
 from pipeline.app.review import decided_since, undecided
 from pipeline.app.run_items import CUT_OFF, REUSED, Items, open_word
-from pipeline.app.run_list import row_of, way_on
+from pipeline.app.run_list import RunRow, row_of, way_on
 from pipeline.app.run_report import published_now
 from pipeline.app.run_status import interruptions
 from pipeline.app.start import settings_now
@@ -58,15 +58,22 @@ def advice(place: Store, url: str | None, head: Head, state: RunState, items: It
     found |= {"command": way_on(row, url, " --retry-unknown" if unknown else ""), "unknown": unknown}
     if unknown:
         return found | {"done": f"./pipeline.sh mark-done {state.run_id} {unknown[0]}{store_words(url) if url else ''}"}
+    return found | _button(row, state, str(found["command"]))
+
+
+def _button(row: RunRow, state: RunState, command: str) -> dict[str, str]:
+    """Return the button that helps an unfinished run, and what it changes in the message."""
     if state.questions:
-        return found | {"button": ANSWER}
+        return {"button": ANSWER}
     if state.detail == "paused_budget":
-        room = str(found["command"]).partition(" --max-cost-usd ")[2].partition(" ")[0]
-        return found | {"button": RAISE, "room": room}
-    waits = state.detail == "waiting_for_human" and state.pipeline == COURSES and undecided(state)
-    if state.detail == "waiting_for_human" and state.pipeline == COURSES and not waits:
-        found["text"] = "Every lesson is approved or edited: a resume publishes the course."
-    return found | {"button": REVIEW if waits else RESUME}
+        return {"button": RAISE, "room": command.partition(" --max-cost-usd ")[2].partition(" ")[0]}
+    if row.needs:
+        return {"cost": f"{row.needs} is never stored: resume it at a terminal, where you give it again."}
+    if state.detail != "waiting_for_human" or state.pipeline != COURSES:
+        return {"button": RESUME}
+    if undecided(state):
+        return {"button": REVIEW}
+    return {"button": RESUME, "text": "Every lesson is approved or edited: a resume publishes the course."}
 
 
 def _message(text: str, state: RunState, **more: str) -> dict[str, Any]:

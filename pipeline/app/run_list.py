@@ -300,7 +300,9 @@ def resume_arguments(row: RunRow, more: Sequence[str] = ()) -> list[str]:
     asked = [*row.needs.split(), *room, *(["--param"] if param else [])]
     given = {word.partition("=")[0] for word in more}
     if needs := [option for option in asked if option not in given]:
+        hint = "Resume it at a terminal, with the command that its page shows."
+        hint = "Raise its ceiling on its own page." if needs == room else hint
         raise ConfigError(f"Run {row.run_id} needs {' and '.join(needs)} to go on.", code="resume_needs_more",
-                          hint="Resume it on its own page, or type the command.", needs=needs)  # fmt: skip
+                          hint=hint, needs=needs)  # fmt: skip
     executor = ["--executor", row.executor] if row.executor else []
     return [*shlex.split(verb), "--resume", row.run_id, *executor, *more, "--yes"]

@@ -333,6 +333,16 @@ def test_a_step_that_acts_outside_asks_what_became_of_it(root: Path, desk: Serve
     assert "--retry-unknown" in what["command"]
 
 
+def test_a_run_that_needs_a_permission_is_resumed_at_a_terminal(root: Path, desk: Served) -> None:
+    script = Script(root, execution={"needs": "--allow-tools", "target": "tools.dot"})
+    script.begin("seed").add(RunEnded("in_progress", "interrupted"))
+    run = script.leave()
+    what = desk.data(f"runs/{run}")["what"]
+    assert (what["button"], "--allow-tools" in what["cost"], "--allow-tools" in what["command"]) == ("", True, True)
+    refused = desk.post(f"runs/{run}/resume", {})
+    assert (refused.status, "at a terminal" in refused.text) == (400, True)
+
+
 def test_settings_and_log_hold_no_secret(root: Path, desk: Served) -> None:
     script = Script(root, subject="mathematics", level="national_5", note="api_key=sk-ant-api03-abcdefgh1234567")
     run = script.end("failed", message="refused: x-api-key: sk-ant-api03-abcdefgh1234567")
