@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from pipeline.app.review import CourseReview, ReviewDecision, decide
 from pipeline.app.stores import open_store
@@ -134,3 +134,14 @@ def test_pages_of_the_review_are_whole_at_every_width(root: Path, run: str, wind
                 box = bar.bounding_box()
                 assert not stays or (box and box["height"] < 160), f"{path} at {width}"
         assert window.findings() == [], path
+
+
+def test_what_was_typed_before_the_scripts_came_is_checked(run: str, window: Window) -> None:
+    page = window.open(f"runs/{run}/review?item=1")
+    held: list[Route] = []
+    page.route("**/*.js*", lambda route: held.append(route))
+    page.goto(f"{window.served.url}runs/{run}/review?item=1&edit=c1.q1#edit", wait_until="commit")
+    page.get_by_label("Explanation").fill(NEW)
+    for script in held:
+        script.continue_()
+    expect(page.locator("#checks ins")).to_have_text(NEW)
