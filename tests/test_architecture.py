@@ -26,6 +26,7 @@ FLOORS = {
     "cost": 2,
     "store": 2,
     "llm": 2,
+    "frameworks": 1,
     "html": 1.25,
     "drawing": 1.75,
     "maths": 1.5,

@@ -28,6 +28,7 @@ from pipeline.content.cast import cast
 from pipeline.content.fields import wire_schema
 from pipeline.content.lesson import BLIND_SCHEMA, CORRECTIONS_SCHEMA, LESSON_SCHEMA, AuthorReply, Solutions
 from pipeline.content.levels import level_text
+from pipeline.frameworks import standing
 from pipeline.lessons.course import Course, Group
 from pipeline.lessons.plan import Plan
 from pipeline.lessons.prompts import EXAMPLES, fields_of, render
@@ -236,7 +237,8 @@ class Asks:
         groups = [
             {**group, "outcomes": [out for out in group["outcomes"] if out["id"] in wanted]} for group in full["groups"]
         ]
-        kept = {key: full[key] for key in ("id", "subject", "level", "title", "code", "course_id", "assessment")}
+        names = ("id", "subject", "level", "title", "code", "course_id", "framework", "region", "assessment")
+        kept = {key: full[key] for key in names if key in full}
         cut: dict[str, Any] = without_empty({**kept, "groups": [group for group in groups if group["outcomes"]]})
         return cut
 
@@ -273,7 +275,8 @@ def _marked(data: Mapping[str, Any]) -> str:
 
 def course_text(course: Course) -> str:
     """Return the course as prompts show it: groups, outcomes and points with their ids."""
-    lines = [f"{course.title}, {course.code}, SCQF level {course.scqf.level}."]
+    _, level, _ = standing(course.to_json())
+    lines = [", ".join(filter(None, (course.title, course.code, level))) + "."]
     for group in course.groups:
         lines += ["", _group_line(group)]
         for out in group.outcomes:

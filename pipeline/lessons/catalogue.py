@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pipeline.content.names import LEVEL_DIGITS, known_level, known_subject, level_name, shown, subject_name
 from pipeline.errors import CatalogueError
 from pipeline.files import read_text
-from pipeline.lessons.course import FORMAT, Course, Place, course_problems
+from pipeline.lessons.course import FORMAT, Course, Place, course_id, course_problems
 
 #: A catalogue file is some kilobytes; more than this (bytes) is a mistake.
 MAX_BYTES = 1_000_000
@@ -43,6 +43,7 @@ def _course(path: Path, text: str) -> Course:
         raise CatalogueError(
             f"{path}:{line}: catalogue: is {version!r}, wanted {FORMAT}", code="invalid_catalogue", hint=_HINT
         )
+    data.setdefault("course_id", course_id(*(str(data.get(key) or "") for key in ("subject", "level", "code"))))
     faults = list(_normalise(data))
     told = [where for where, _ in faults]
     try:

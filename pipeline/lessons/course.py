@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from pipeline.content.names import LEVEL_DIGITS, known_level, known_subject
+from pipeline.frameworks import FRAMEWORKS, REGIONS, SQA_CODE, near_name
 from pipeline.records.values import value_hash
 
 #: Version of the catalogue format this program reads.
@@ -138,11 +139,18 @@ class Course(_Row):
     subject: str = Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)
     level: str = Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)
     title: Line
-    #: As printed: "C847 75"; other systems' codes are welcome.
-    code: str = Field(min_length=1, max_length=24)
-    #: course_ and the code without its space, lower case.
+    #: Whose syllabus it is, by a name of pipeline/frameworks.py or as printed; "": SQA by its code, else nobody's.
+    framework: str = Field(default="", max_length=60)
+    #: Where its pupils live, by a name of pipeline/frameworks.py; "": where the framework is at home.
+    region: str = Field(default="", max_length=40)
+    #: As printed: "C847 75"; other systems' codes are welcome, and courses without one.
+    code: str = Field(default="", max_length=24)
+    #: course_ and the code without its space, lower case; without a code, of subject and level.
     course_id: str = Field(pattern=r"^course_[a-z0-9]+$")
-    scqf: Scqf
+    scqf: Scqf | None = None
+    #: Terms under which the course may be passed on, and whom to name for it; "": not stated.
+    licence: str = Field(default="", max_length=400)
+    attribution: str = Field(default="", max_length=400)
     structure: Literal["units", "skills", "areas"]
     aims: list[Line] = []
     groups: list[Group] = Field(min_length=1)
@@ -166,11 +174,14 @@ class Course(_Row):
         raise KeyError(outcome_id)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it, defaults included: what a run is pinned to; a course without sheets stays as it was."""
+        """Return all of it, most defaults included: what a run is pinned to.
+
+        Keys that courses had not from the beginning are left out where they say nothing: a course keeps its hash.
+        """
         data = self.model_dump(mode="json")
         if not self.assessment.sheets:
             del data["assessment"]["sheets"]
-        return data
+        return {key: value for key, value in data.items() if key not in _LATER or value}
 
     @classmethod
     def from_json(cls, data: Any) -> Course:
@@ -181,6 +192,9 @@ class Course(_Row):
         """Return a hash that changes whenever anything a lesson could depend on changes."""
         return value_hash(self.to_json())
 
+
+#: Keys of a course that came later.
+_LATER = frozenset({"framework", "region", "scqf", "licence", "attribution"})
 
 Place = tuple[str | int, ...]
 
@@ -197,14 +211,26 @@ def _name_problems(course: Course) -> Iterator[tuple[Place, str]]:
     ):
         if known not in (None, given):
             yield (key,), f"is {given!r}, wanted its canonical name {known!r}"
+    for key, given, near in (
+        ("framework", course.framework, near_name(course.framework, FRAMEWORKS)),
+        ("region", course.region, near_name(course.region, REGIONS)),
+    ):
+        if near:
+            yield (key,), f"is {given!r}; did you mean {near}?"
     digits = LEVEL_DIGITS.get(course.level)
-    if digits and re.fullmatch(r"[A-Z]\d{3} \d\d", course.code) and not course.code.endswith(digits):
+    if digits and SQA_CODE.fullmatch(course.code) and not course.code.endswith(digits):
         yield ("code",), f"{course.code!r} does not end in {digits}, the digits of {course.level}"
     if course.id != f"{course.subject}/{course.level}":
         yield ("id",), f"is {course.id!r}, wanted {course.subject}/{course.level}"
-    wanted = "course_" + re.sub(r"[^a-z0-9]", "", course.code.lower())
+    wanted = course_id(course.subject, course.level, course.code)
     if course.course_id != wanted:
-        yield ("course_id",), f"is {course.course_id!r}, wanted {wanted}, made from the code"
+        source = "code" if course.code else "subject and the level"
+        yield ("course_id",), f"is {course.course_id!r}, wanted {wanted}, made from the {source}"
+
+
+def course_id(subject: str, level: str, code: str) -> str:
+    """Return the id of a course: course_ and its code, or its subject and level, in small letters and digits."""
+    return "course_" + re.sub(r"[^a-z0-9]", "", (code or subject + level).lower())
 
 
 def _tree_problems(course: Course) -> Iterator[tuple[Place, str]]:

@@ -11,6 +11,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
+from pipeline.frameworks import standing
 from pipeline.html import Html, clean, count, el, join, section
 from pipeline.publish import answers_page, data, lesson_page
 from pipeline.publish.answers_page import solved_line
@@ -54,7 +55,7 @@ def index(view: CourseView) -> Page:
     lede = f"{partial}{made} with explanations, worked examples and questions; answers stand on pages of their own."
     body = join(
         [
-            el("p", _code_line(view), cls="code"),
+            el("p", line, cls="code") if (line := _code_line(view)) else None,
             el("h1", view.title),
             el("p", lede, cls="lede"),
             _coverage(view),
@@ -70,12 +71,7 @@ def index(view: CourseView) -> Page:
 
 def _code_line(view: CourseView) -> str:
     """Return code, level and credits, as a teacher looks for them."""
-    course = view.bundle.course
-    scqf = course.get("scqf") or {}
-    parts = [f"SQA {course['code']}" if course.get("code") else ""]
-    parts.append(f"SCQF level {scqf['level']}" if scqf.get("level") else "")
-    parts.append(f"{scqf['credits']} credits" if scqf.get("credits") else "")
-    return " · ".join(clean(part) for part in parts if part)
+    return " · ".join(clean(part) for part in standing(view.bundle.course) if part)
 
 
 def _coverage(view: CourseView) -> Html:

@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.content.names import LEVELS, SUBJECTS, known_level, known_subject, level_name, shown, subject_name
 from pipeline.errors import CatalogueError
+from pipeline.frameworks import region_of, standing
 from pipeline.lessons.catalogue import Catalogue, file_name, read_course, template
 from pipeline.lessons.course import Course
 from pipeline.publish import mathml
@@ -160,6 +161,8 @@ FAULTS = [
     ("points: [plan,", "points: [7,", "across.inquiry", "groups.1.outcomes.0.points.0: is 7, wanted a text"),
     ("code: AS1.1, ", "", "a skill it asks for", "standards.0: has no code"),
     ("verified: false", "verified: perhaps", "verified: perhaps", "sources.0.verified"),
+    ("# framework: SQA ", "framework: Comon Core ", "framework:", "'Comon Core'; did you mean common_core?"),
+    ("# region: Scotland ", "region: Scotand ", "region:", "'Scotand'; did you mean scotland?"),
     ("structure: areas", "structure: bits", "structure: bits", "structure: Input should be 'units', 'skills' or"),
 ]  # fmt: skip
 
@@ -224,3 +227,39 @@ def test_a_course_without_sheets_has_the_hash_it_had() -> None:
     course = Catalogue().course("application_of_mathematics", "national_4")
     assert "sheets" not in course.to_json()["assessment"]
     assert Course.from_json(course.to_json()) == course
+
+
+#: What a course file says of its framework and region; what is printed of them; whether pages are of Scotland.
+STANDINGS = [
+    ({}, ("SQA C000 75", "SCQF level 5", "24 credits"), "Scotland"),
+    ({"code": '"LAT 9"'}, ("LAT 9", "", ""), ""),
+    ({"code": '""'}, ("", "", ""), ""),
+    ({"code": '""', "framework": "sqa"}, ("SQA", "SCQF level 5", "24 credits"), "Scotland"),
+    ({"framework": "NC England", "code": "S3"}, ("National Curriculum in England S3", "", ""), "England"),
+    ({"code": '"7"', "framework": "CCSS"}, ("Common Core 7", "", ""), "the United States"),
+    ({"code": '"8462"', "framework": "AQA", "region": "england"}, ("AQA 8462", "", ""), "England"),
+    ({"code": '""', "framework": "IB", "region": "Kenya"}, ("IB", "", ""), "Kenya"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("keys", "printed", "region"), STANDINGS)
+def test_framework_and_region_decide_what_is_printed_of_a_course(
+    keys: dict[str, str], printed: tuple[str, str, str], region: str, tmp_path: Path
+) -> None:
+    text = "".join(line for line in GOOD.splitlines(keepends=True) if not line.startswith(("code:", "course_id:")))
+    keys = {"code": '"C000 75"', **keys}
+    course = read_course(write(tmp_path, text + "".join(f"{key}: {value}\n" for key, value in keys.items())))
+    again = Course.from_json(course.to_json())
+    assert again == course
+    assert standing(again.to_json()) == printed
+    assert region_of(again.to_json()).title == region
+
+
+def test_course_without_a_code_has_its_id_of_subject_and_level(tmp_path: Path) -> None:
+    text = GOOD.replace('"C000 75"', '""').replace("course_c00075", "course_physicsnational5")
+    assert read_course(write(tmp_path, text)).course_id == "course_physicsnational5"
+
+
+def test_keys_that_came_later_leave_no_trace_where_a_file_has_none() -> None:
+    for file in Catalogue().files():
+        assert not {"framework", "region", "licence", "attribution"} & read_course(file.path).to_json().keys()
