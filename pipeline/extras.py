@@ -18,6 +18,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "objects": ("obstore>=0.12,<0.13",),
     "dask": ("distributed>=2026.7",),
     "langgraph": ("langgraph-checkpoint>=4,<5",),
+    "export": ("genanki>=0.13,<0.14", "python-docx>=1.2,<2", "python-pptx>=1.0.2,<2", "typst>=0.15,<0.16"),
     "ui": ("jinja2>=3.1,<4", "starlette>=1.3,<2", "uvicorn>=0.40,<1"),
 }
 #: What cannot be done without it, as people ask for it.
@@ -27,10 +28,11 @@ PURPOSES: Mapping[str, str] = {
     "objects": "--store s3://BUCKET/PREFIX",
     "dask": "--executor dask:local and --executor dask://HOST:PORT",
     "langgraph": "LangGraphSaver, which keeps threads of LangGraph",
+    "export": "export --to docx,pptx,pdf,anki",
     "ui": "the desk in the browser",
 }
 #: What a package is imported as, where that is not its name.
-_MODULES = {"langgraph-checkpoint": "langgraph.checkpoint"}
+MODULES = {"langgraph-checkpoint": "langgraph.checkpoint", "python-docx": "docx", "python-pptx": "pptx"}
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -42,7 +44,7 @@ def packages(extra: str) -> list[str]:
 def is_installed(package: str) -> bool:
     """Return whether a package can be imported; it is not loaded."""
     try:
-        return importlib.util.find_spec(_MODULES.get(package, package)) is not None
+        return importlib.util.find_spec(MODULES.get(package, package)) is not None
     except ImportError:
         return False
 

@@ -22,6 +22,7 @@ FEWER_EXAMPLES = 4
 LONG = frozenset(
     {
         "tests/acceptance",
+        "tests/judges",
         "tests/contract/test_langgraph_threads.py",
         "tests/contract/test_objects_owners.py",
         "tests/unit/lessons/test_offline.py",

@@ -33,7 +33,6 @@ from pipeline.app.cost_report import (
     reconciled,
     repriced,
 )
-from pipeline.app.spreadsheet import write_csv
 from pipeline.app.stores import head_of, open_store
 from pipeline.cli.options import RunName, in_its_folder, json_option, own_option, store_option
 from pipeline.cli.store_context import here
@@ -50,6 +49,7 @@ from pipeline.cost.report import (
     report,
 )
 from pipeline.records.run import Spend
+from pipeline.records.spreadsheet import write_csv
 from pipeline.store.reader import resolve
 
 #: Open intervals that a screen lists; --json has all.

@@ -15,11 +15,11 @@ from starlette.responses import Response
 from pipeline.app.cost_bars import bar_of, columns, dated, shares
 from pipeline.app.cost_documents import CAUSE_WORDS, REASON_WORDS, reconciled_json, report_json, report_rows
 from pipeline.app.cost_report import Range, Statement, day_spend, read_all, reconciled
-from pipeline.app.spreadsheet import csv_text
 from pipeline.clock import iso
 from pipeline.cost.report import Report, at_least, report
 from pipeline.errors import ConfigError
 from pipeline.llm.admin import KEY_VARIABLE
+from pipeline.records.spreadsheet import csv_text
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data, PageRoute, RawRoute, StreamRoute, WriteRoute
 

@@ -12,9 +12,9 @@ from starlette.responses import Response
 
 from pipeline.app.run_index import MOST, RunFilter, behind, facets_of, word_of
 from pipeline.app.run_list import CORRUPT, GONE, RunRow
-from pipeline.app.spreadsheet import csv_text
 from pipeline.content.names import course_name
 from pipeline.errors import PipelineError
+from pipeline.records.spreadsheet import csv_text
 from pipeline.records.statuses import COMPLETED, FAILED, PENDING, SKIPPED
 from pipeline.ui import run_choice
 from pipeline.ui.desk import Desk

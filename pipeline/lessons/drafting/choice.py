@@ -67,7 +67,7 @@ def parts_of(bank: Bank, course: Mapping[str, Any], entry: Mapping[str, Any]) ->
     return found, missing
 
 
-class Selection:
+class Chooser:
     """Chooses the questions of one lesson and knows what has been asked."""
 
     def __init__(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.bank.template import Template
-from pipeline.lessons.drafting.choice import Chosen, Json, Selection, TopicPart
+from pipeline.lessons.drafting.choice import Chooser, Chosen, Json, TopicPart
 from pipeline.lessons.drafting.course import printable
 
 #: Minutes and marks of an exam whose catalogue gives none.
@@ -70,15 +70,15 @@ def _paper(part: Mapping[str, Any]) -> Paper:
     )
 
 
-def papers(selection: Selection, parts: Sequence[TopicPart], course: Mapping[str, Any]) -> list[Json]:
+def papers(chooser: Chooser, parts: Sequence[TopicPart], course: Mapping[str, Any]) -> list[Json]:
     """Return a card for each paper that the topics can fill, its marks exactly those of the catalogue if they allow."""
     weights = _weights(course)
     left = timed_components(course)
     every: list[tuple[Paper, list[Chosen]]] = []
     while left:
         paper, *left = left
-        every.append((paper, _chosen(paper, left, selection, parts, weights)))
-    return [_card(paper, selection, chosen) for paper, chosen in every if len(chosen) >= LEAST_ITEMS]
+        every.append((paper, _chosen(paper, left, chooser, parts, weights)))
+    return [_card(paper, chooser, chosen) for paper, chosen in every if len(chosen) >= LEAST_ITEMS]
 
 
 def _weights(course: Mapping[str, Any]) -> dict[str, float]:
@@ -95,7 +95,7 @@ def _weights(course: Mapping[str, Any]) -> dict[str, float]:
 def _chosen(
     paper: Paper,
     later: Sequence[Paper],
-    selection: Selection,
+    chooser: Chooser,
     parts: Sequence[TopicPart],
     weights: Mapping[str, float],
 ) -> list[Chosen]:
@@ -109,10 +109,10 @@ def _chosen(
     for part in parts:
         for point in part.points.values():
             elsewhere = [one for one in part.topic.questions if any(_fits(other, one) for other in later)]
-            if selection.asking[point] or any(point in part.asked(one) for one in elsewhere):
+            if chooser.asking[point] or any(point in part.asked(one) for one in elsewhere):
                 continue
             usable = [one for one in fitting[part.outcome.id] if left - one.marks in reachable]
-            if chosen := selection.take(part, usable, point=point):
+            if chosen := chooser.take(part, usable, point=point):
                 picked.append(chosen)
                 left -= chosen.template.marks
     spent: set[str] = set()
@@ -121,7 +121,7 @@ def _chosen(
             (part for part in parts if part.outcome.id not in spent),
             key=lambda one: (weights.get(one.outcome.id, 1.0) / (1 + got[one.outcome.id]), -parts.index(one)),
         )
-        chosen = _next(selection, part, fitting[part.outcome.id], left, reachable)
+        chosen = _next(chooser, part, fitting[part.outcome.id], left, reachable)
         if chosen is None:
             spent.add(part.outcome.id)
             continue
@@ -147,17 +147,17 @@ def _sums(sizes: set[int], most: int) -> set[int]:
 
 
 def _next(
-    selection: Selection, part: TopicPart, templates: Sequence[Template], left: int, reachable: set[int]
+    chooser: Chooser, part: TopicPart, templates: Sequence[Template], left: int, reachable: set[int]
 ) -> Chosen | None:
     """Return a question after which the rest of the marks can still be reached."""
     usable = [one for one in templates if one.marks <= left and left - one.marks in reachable]
     for point in part.points.values():
-        if not selection.asking[point] and (found := selection.take(part, usable, level=3, point=point)):
+        if not chooser.asking[point] and (found := chooser.take(part, usable, level=3, point=point)):
             return found
-    return selection.take(part, usable, level=3)
+    return chooser.take(part, usable, level=3)
 
 
-def _card(paper: Paper, selection: Selection, chosen: Sequence[Chosen]) -> Json:
+def _card(paper: Paper, chooser: Chooser, chosen: Sequence[Chosen]) -> Json:
     total = sum(one.template.marks for one in chosen)
     rule = "You may use a calculator." if paper.calculator else "Do not use a calculator."
     card: Json = {
@@ -165,7 +165,7 @@ def _card(paper: Paper, selection: Selection, chosen: Sequence[Chosen]) -> Json:
         "title": printable(f"Mock exam: {paper.title}", 100),
         "minutes": paper.minutes,
         "instructions": f"{total} marks. {rule} Work alone. Show each line of working.",
-        "items": [selection.item(one) for one in chosen],
+        "items": [chooser.item(one) for one in chosen],
         "rubric": list(_bands(total)),
     }
     return {**card, "component": paper.id} if paper.id else card

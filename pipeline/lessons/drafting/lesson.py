@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.bank.topic import Bank, Topic
 from pipeline.content.checks_text import stem_of
 from pipeline.content.levels import level_row
-from pipeline.lessons.drafting.choice import Chosen, Json, Selection, TopicPart, parts_of
+from pipeline.lessons.drafting.choice import Chooser, Chosen, Json, TopicPart, parts_of
 from pipeline.lessons.drafting.course import TITLE_ROOM, printable
 from pipeline.lessons.drafting.exam import papers, rules_of_calculators
 
@@ -39,65 +39,65 @@ def lesson(
     if not parts:
         return {"not_written": missing}
     mixed = entry["calculator"] == "mixed" or not rules_of_calculators(course)
-    selection = Selection(
+    chooser = Chooser(
         str(course["course_id"]), int(entry["order"]), parts, mixed=mixed, options=level_row(course["level"]).options
     )
     match entry["lesson_type"]:
         case "independent_practice":
-            cards = _practice(selection, parts)
+            cards = _practice(chooser, parts)
         case "formative_assessment":
-            cards = _assessment(selection, parts, entry)
+            cards = _assessment(chooser, parts, entry)
         case "revision":
-            cards = _revision(selection, parts, entry, entries)
+            cards = _revision(chooser, parts, entry, entries)
         case "mock_exam":
-            cards = papers(selection, parts, course)
+            cards = papers(chooser, parts, course)
         case _:
-            cards = _teaching(selection, parts, entry)
+            cards = _teaching(chooser, parts, entry)
     if not cards:
         return {"not_written": list(entry["outcome_refs"])}
-    made = _whole(selection, parts, entry, cards)
+    made = _whole(chooser, parts, entry, cards)
     return {**made, "not_written": missing} if missing else made
 
 
-def _teaching(selection: Selection, parts: Sequence[TopicPart], entry: Mapping[str, Any]) -> list[Json]:
+def _teaching(chooser: Chooser, parts: Sequence[TopicPart], entry: Mapping[str, Any]) -> list[Json]:
     """Return starter, a cycle for each outcome, practice, exit ticket."""
-    closing = _exit_questions(selection, parts)
-    cards = [_starter(selection, parts, entry)]
+    closing = _exit_questions(chooser, parts)
+    cards = [_starter(chooser, parts, entry)]
     for part in parts:
-        cards += _cycle(selection, part)
-    guided = [_take(selection, part, level) for level in (2, 3, 4) for part in parts]
-    guided += [_take(selection, part, 5) for part in parts]
-    guided += _unasked(selection, parts)
+        cards += _cycle(chooser, part)
+    guided = [_take(chooser, part, level) for level in (2, 3, 4) for part in parts]
+    guided += [_take(chooser, part, 5) for part in parts]
+    guided += _unasked(chooser, parts)
     if not any(one and one.template.mistakes for one in guided):
-        guided += [selection.take(part, [one for one in part.topic.questions if one.mistakes]) for part in parts]
+        guided += [chooser.take(part, [one for one in part.topic.questions if one.mistakes]) for part in parts]
     items = _rising(guided)
-    while len(items) < 4 and (more := _take(selection, parts[len(items) % len(parts)], 3)):
+    while len(items) < 4 and (more := _take(chooser, parts[len(items) % len(parts)], 3)):
         items = _rising([*items, more])
-    cards.append(_questions("guided_practice", "Practise with help", 14, selection, items[:8], note=_WORK))
-    alone = _rising([_take(selection, parts[0], level) for level in (2, 3, 3, 4)]) if len(parts) == 1 else []
+    cards.append(_questions("guided_practice", "Practise with help", 14, chooser, items[:8], note=_WORK))
+    alone = _rising([_take(chooser, parts[0], level) for level in (2, 3, 3, 4)]) if len(parts) == 1 else []
     alone = _rising([*items[8:], *alone])
     # Lessons of earlier schemes have three outcomes: no room for another card.
     if len(alone) >= 4 and len(parts) < 3:
-        cards.append(_questions("independent_practice", "Practise alone", 10, selection, alone, note=_ALONE))
-    cards.append(_exit_ticket(selection, parts, closing))
+        cards.append(_questions("independent_practice", "Practise alone", 10, chooser, alone, note=_ALONE))
+    cards.append(_exit_ticket(chooser, parts, closing))
     return cards
 
 
-def _starter(selection: Selection, parts: Sequence[TopicPart], entry: Mapping[str, Any]) -> Json:
+def _starter(chooser: Chooser, parts: Sequence[TopicPart], entry: Mapping[str, Any]) -> Json:
     """Return three questions on what the lesson needs."""
     texts = _prior(parts, entry)
     items: list[Json] = []
     for number in range(6):
         part = parts[number % len(parts)]
-        chosen = selection.starter(part, number // len(parts))
+        chosen = chooser.starter(part, number // len(parts))
         if chosen and len(items) < 3:
             text = part.topic.prior[min(chosen.template.prior, len(part.topic.prior)) - 1]
             place = next((n for n, told in enumerate(texts, 1) if told.endswith(text)), 1)
-            items.append(selection.item(chosen, f"prior {place}"))
+            items.append(chooser.item(chosen, f"prior {place}"))
     return _card("starter", "What you need to start", 5, items, note="Notes closed.")
 
 
-def _cycle(selection: Selection, part: TopicPart) -> Iterator[Json]:
+def _cycle(chooser: Chooser, part: TopicPart) -> Iterator[Json]:
     topic = part.topic
     explain: Json = {
         "kind": "explainer",
@@ -107,7 +107,7 @@ def _cycle(selection: Selection, part: TopicPart) -> Iterator[Json]:
         "text": topic.explain,
         "plain": topic.plain,
         "non_example": topic.non_example,
-        "mistakes": sorted(selection.of(topic).values()),
+        "mistakes": sorted(chooser.of(topic).values()),
     }
     if topic.watch_for:
         explain["watch_for"] = topic.watch_for
@@ -122,24 +122,24 @@ def _cycle(selection: Selection, part: TopicPart) -> Iterator[Json]:
     easy = [one for one in topic.questions if one.level <= 2]
     choices = [one for one in topic.questions if one.kind == "choice"]
     picked = [
-        selection.take(part, choices) or selection.take(part, easy) or selection.take(part, topic.questions),
-        selection.take(part, easy, level=2) or selection.take(part, topic.questions, level=2),
+        chooser.take(part, choices) or chooser.take(part, easy) or chooser.take(part, topic.questions),
+        chooser.take(part, easy, level=2) or chooser.take(part, topic.questions, level=2),
     ]
-    yield _questions("check", "Check that it makes sense", 4, selection, _rising(picked))
+    yield _questions("check", "Check that it makes sense", 4, chooser, _rising(picked))
 
 
-def _exit_questions(selection: Selection, parts: Sequence[TopicPart]) -> list[Chosen]:
+def _exit_questions(chooser: Chooser, parts: Sequence[TopicPart]) -> list[Chosen]:
     """Return the questions of the exit ticket, chosen first so that their templates are not those of the checks."""
     count = max(1, 3 // len(parts))
     found = []
     for part in parts:
         middle = [one for one in part.topic.questions if 2 <= one.level <= 3 and one.kind != "choice"]
         for turn in range(count):
-            found.append(selection.take(part, middle, level=2 + turn) or _take(selection, part, 2 + turn))
+            found.append(chooser.take(part, middle, level=2 + turn) or _take(chooser, part, 2 + turn))
     return [chosen for chosen in found if chosen][:4]
 
 
-def _exit_ticket(selection: Selection, parts: Sequence[TopicPart], chosen: Sequence[Chosen]) -> Json:
+def _exit_ticket(chooser: Chooser, parts: Sequence[TopicPart], chosen: Sequence[Chosen]) -> Json:
     """Return the closing card; together its questions test every key point."""
     owners = [owner for owner, _ in _facts(parts)]
     items = []
@@ -147,60 +147,58 @@ def _exit_ticket(selection: Selection, parts: Sequence[TopicPart], chosen: Seque
         mine = [n for n, owner in enumerate(owners, 1) if parts[owner] is question.part]
         turns = [n for n, other in enumerate(chosen) if other.part is question.part]
         share = mine[turns.index(turn) :: len(turns)]
-        items.append(selection.item(question, *(f"key point {number}" for number in share[:3])))
+        items.append(chooser.item(question, *(f"key point {number}" for number in share[:3])))
     return _card("exit_ticket", "Before you go", 5, items, note="Work alone, notes closed.", scored=True)
 
 
-def _practice(selection: Selection, parts: Sequence[TopicPart]) -> list[Json]:
-    closing = _exit_questions(selection, parts[:4])
-    picked = list(_unasked(selection, parts))
+def _practice(chooser: Chooser, parts: Sequence[TopicPart]) -> list[Json]:
+    closing = _exit_questions(chooser, parts[:4])
+    picked = list(_unasked(chooser, parts))
     for turn in range(4 * PRACTICE[1]):
         if len(picked) >= PRACTICE[0] + 2:
             break
-        picked.append(_take(selection, parts[turn % len(parts)], 2 + turn // len(parts) % 4))
+        picked.append(_take(chooser, parts[turn % len(parts)], 2 + turn // len(parts) % 4))
     cards = [
-        _questions("independent_practice", "Practise alone", 42, selection, _rising(picked)[: PRACTICE[1]], note=_ALONE)
+        _questions("independent_practice", "Practise alone", 42, chooser, _rising(picked)[: PRACTICE[1]], note=_ALONE)
     ]
-    return [*cards, _exit_ticket(selection, parts, closing)]
+    return [*cards, _exit_ticket(chooser, parts, closing)]
 
 
-def _assessment(selection: Selection, parts: Sequence[TopicPart], entry: Mapping[str, Any]) -> list[Json]:
+def _assessment(chooser: Chooser, parts: Sequence[TopicPart], entry: Mapping[str, Any]) -> list[Json]:
     low, high = ASSESSMENT_MARKS
     picked: list[Chosen] = []
     marks, left = 0, sum(len(part.points) for part in parts)
     for part in parts:
         for point in part.points.values():
             left -= 1
-            if not selection.asking[point]:
+            if not chooser.asking[point]:
                 # Each point still to come needs two marks.
-                chosen = selection.take(part, part.topic.questions, level=2, point=point, most=high - marks - 2 * left)
+                chosen = chooser.take(part, part.topic.questions, level=2, point=point, most=high - marks - 2 * left)
                 picked += [chosen] if chosen else []
                 marks += chosen.template.marks if chosen else 0
     for turn in range(20):
         if marks >= low and len(picked) >= 4:
             break
         part = parts[turn % len(parts)]
-        if chosen := selection.take(part, part.topic.questions, level=3, most=high - marks):
+        if chosen := chooser.take(part, part.topic.questions, level=3, most=high - marks):
             picked.append(chosen)
             marks += chosen.template.marks
     note = "Notes closed. " + _ALONE
     return [
-        _questions(
-            "assessment", "Short assessment", entry["minutes"], selection, _rising(picked), note=note, scored=True
-        )
+        _questions("assessment", "Short assessment", entry["minutes"], chooser, _rising(picked), note=note, scored=True)
     ]
 
 
 def _revision(
-    selection: Selection,
+    chooser: Chooser,
     parts: Sequence[TopicPart],
     entry: Mapping[str, Any],
     entries: Sequence[Mapping[str, Any]],
 ) -> list[Json]:
     """Return practice of earlier lessons, each question naming the one it comes back to."""
-    closing = _exit_questions(selection, parts[:4])
-    picked = _rising(_unasked(selection, parts))[: PRACTICE[1]]
-    while len(picked) < PRACTICE[0] and (more := _take(selection, parts[len(picked) % len(parts)], 3)):
+    closing = _exit_questions(chooser, parts[:4])
+    picked = _rising(_unasked(chooser, parts))[: PRACTICE[1]]
+    while len(picked) < PRACTICE[0] and (more := _take(chooser, parts[len(picked) % len(parts)], 3)):
         picked = _rising([*picked, more])
     earlier = list(entry.get("prerequisites") or range(1, int(entry["order"])))
     source = {
@@ -214,10 +212,10 @@ def _revision(
     items = []
     for number, chosen in enumerate(picked):
         lessons = source[chosen.part.outcome.id] or earlier or [1]
-        items.append(selection.item(chosen, f"lesson {lessons[number % len(lessons)]}"))
+        items.append(chooser.item(chosen, f"lesson {lessons[number % len(lessons)]}"))
     _spread(items, earlier)
     card = _card("independent_practice", "Practise what comes back", 40, items, note="Notes closed. " + _ALONE)
-    return [card, _exit_ticket(selection, parts, closing)]
+    return [card, _exit_ticket(chooser, parts, closing)]
 
 
 def _spread(items: Sequence[Json], earlier: Sequence[int]) -> None:
@@ -233,17 +231,17 @@ def _spread(items: Sequence[Json], earlier: Sequence[int]) -> None:
             tests[tests.index(named[doubled])] = wanted
 
 
-def _take(selection: Selection, part: TopicPart, level: int) -> Chosen | None:
+def _take(chooser: Chooser, part: TopicPart, level: int) -> Chosen | None:
     plain = [one for one in part.topic.questions if one.kind != "choice"]
-    return selection.take(part, plain, level=level) or selection.take(part, part.topic.questions, level=level)
+    return chooser.take(part, plain, level=level) or chooser.take(part, part.topic.questions, level=level)
 
 
-def _unasked(selection: Selection, parts: Sequence[TopicPart]) -> Iterator[Chosen | None]:
+def _unasked(chooser: Chooser, parts: Sequence[TopicPart]) -> Iterator[Chosen | None]:
     """Yield a question for each point of the entry that none has asked yet."""
     for part in parts:
         for point in part.points.values():
-            if not selection.asking[point]:
-                yield selection.take(part, part.topic.questions, level=2, point=point)
+            if not chooser.asking[point]:
+                yield chooser.take(part, part.topic.questions, level=2, point=point)
 
 
 def _rising(chosen: Sequence[Chosen | None] | Iterator[Chosen | None]) -> list[Chosen]:
@@ -254,13 +252,13 @@ def _questions(
     kind: str,
     title: str,
     minutes: int,
-    selection: Selection,
+    chooser: Chooser,
     chosen: Sequence[Chosen],
     *,
     note: str = "",
     scored: bool = False,
 ) -> Json:
-    return _card(kind, title, minutes, [selection.item(one) for one in chosen], note=note, scored=scored)
+    return _card(kind, title, minutes, [chooser.item(one) for one in chosen], note=note, scored=scored)
 
 
 def _card(kind: str, title: str, minutes: int, items: list[Json], *, note: str = "", scored: bool = False) -> Json:
@@ -299,7 +297,7 @@ def _prior(parts: Sequence[TopicPart], entry: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(found))[:5]
 
 
-def _whole(selection: Selection, parts: Sequence[TopicPart], entry: Mapping[str, Any], cards: list[Json]) -> Json:
+def _whole(chooser: Chooser, parts: Sequence[TopicPart], entry: Mapping[str, Any], cards: list[Json]) -> Json:
     """Return the lesson around its cards."""
     exam = entry["lesson_type"] == "mock_exam"
     teaching = entry["lesson_type"] == "teach"
@@ -308,7 +306,7 @@ def _whole(selection: Selection, parts: Sequence[TopicPart], entry: Mapping[str,
         words = {term: told for term, told in words.items() if any(explains(part.topic, term) for part in parts)}
     kept = _kept(cards)
     told = {
-        selection.of(part.topic)[name]: belief for part in parts for name, belief in part.topic.misconceptions.items()
+        chooser.of(part.topic)[name]: belief for part in parts for name, belief in part.topic.misconceptions.items()
     }
     return {
         "title": lesson_title(entry["label"]),
@@ -319,7 +317,7 @@ def _whole(selection: Selection, parts: Sequence[TopicPart], entry: Mapping[str,
         "misconceptions": [told[n] for n in kept],
         "cycles": [{"title": printable(part.topic.name, 50)[:50], "aim": part.topic.aim} for part in parts if teaching],
         "cards": timed([_renumbered(card, kept) for card in cards], int(entry["minutes"])),
-        "notes": list(_notes(selection, parts)) if teaching else [],
+        "notes": list(_notes(chooser, parts)) if teaching else [],
     }
 
 
@@ -362,7 +360,7 @@ def _renumbered(value: Any, kept: Mapping[int, int]) -> Any:
     return made
 
 
-def _notes(selection: Selection, parts: Sequence[TopicPart]) -> Iterator[Json]:
+def _notes(chooser: Chooser, parts: Sequence[TopicPart]) -> Iterator[Json]:
     """Yield an easier and a harder question of the topic that stand nowhere else in the lesson."""
     for kind, levels in (("if_they_struggle", (1, 2)), ("if_they_fly", (5, 4))):
         part = parts[0]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import environment
-from pipeline.extras import EXTRAS, how_to_install, packages
+from pipeline.extras import EXTRAS, MODULES, how_to_install, packages
 
 ROOT = Path(__file__).parents[3]
 
@@ -38,7 +38,7 @@ def test_command_to_install_an_extra_can_be_pasted_and_elsewhere_is_for_this_pyt
 @pytest.fixture
 def without(tmp_path: Path) -> dict[str, str]:
     """The environment of a Python in which no optional package can be imported."""
-    hidden = tuple(name.replace("-checkpoint", "") for extra in EXTRAS for name in packages(extra))
+    hidden = tuple(MODULES.get(name, name).partition(".")[0] for extra in EXTRAS for name in packages(extra))
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
         "class Hidden:\n"

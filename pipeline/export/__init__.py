@@ -1,0 +1,1 @@
+"""A course as files to take away: worksheets, slides, quizzes for learning platforms, cards and tables."""

@@ -1,0 +1,140 @@
+"""What is exported and as which formats; a format is a module of this package with a function `files`."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import PurePosixPath
+
+from pipeline.errors import ConfigError
+from pipeline.extras import is_installed, not_installed
+from pipeline.publish.view import CourseView, LessonView
+
+#: Whom a file is for. A pupil's file holds no answers, in notes, metadata or descriptions of pictures neither.
+PUPILS, TEACHER = "pupils", "teacher"
+SUPPORT, CORE, CHALLENGE = DIFFICULTIES = ("support", "core", "challenge")
+
+#: The earliest date that a zip archive can hold: all files in ours have it.
+_DATE = (1980, 1, 1, 0, 0, 0)
+#: Made on Unix, a regular file that its owner writes and all read: the same wherever this runs.
+_UNIX, _MODE = 3, 0o100644 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is exported."""
+
+    view: CourseView
+    #: Those chosen, in order.
+    lessons: tuple[LessonView, ...]
+    #: One of DIFFICULTIES; "": all three.
+    difficulty: str = ""
+
+    @property
+    def difficulties(self) -> tuple[str, ...]:
+        """Return the difficulties of the worksheets that are wanted."""
+        return (self.difficulty,) if self.difficulty else DIFFICULTIES
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format."""
+
+    name: str
+    #: Of this package; has `files(chosen: Selection) -> Iterator[tuple[str, bytes]]`: path below the format's folder
+    #: ("01-working-with-surds-core-worksheet.docx") and content.
+    module: str
+    #: What people do with it, in a line.
+    purpose: str
+    #: PUPILS: of its files those whose names end in "-answers" are the teacher's; TEACHER: all are.
+    audience: str
+    #: What it needs beyond the core, as it is named where it is installed from.
+    packages: tuple[str, ...] = ()
+
+
+def _table(*formats: Format) -> Mapping[str, Format]:
+    return {each.name: each for each in formats}
+
+
+FORMATS = _table(
+    Format("docx", "docx", "worksheets, and their answers apart, for Word and Google Docs", PUPILS, ("python-docx",)),
+    Format("pptx", "pptx", "slides of a lesson for PowerPoint and Google Slides", PUPILS, ("python-pptx",)),
+    Format("pdf", "pdf", "worksheets and exam papers to print, and their answers apart", PUPILS, ("typst",)),
+    Format("gift", "gift", "questions for a quiz in Moodle", TEACHER),
+    Format("qti", "qti", "questions for learning platforms that take QTI 2.1", TEACHER),
+    Format("imscc", "imscc", "quizzes for Canvas, Brightspace and others that take Common Cartridge", TEACHER),
+    Format("anki", "anki", "cards to learn with in Anki", TEACHER, ("genanki",)),
+    Format("csv", "csv", "a table of the questions for a spreadsheet", TEACHER),
+    Format("google-forms", "google_forms", "a script that makes quizzes in Google Forms", TEACHER),
+    Format("markdown", "markdown", "worksheets as text with TeX formulas, and their answers apart", PUPILS),
+)
+
+
+def checked(formats: Sequence[str]) -> list[Format]:
+    """Return the formats of these names, each once; refuses before anything is made.
+
+    Raises:
+        ConfigError: A name is no format's.
+        PackageMissing: A format's package is not installed.
+    """
+    for name in formats:
+        if name not in FORMATS:
+            near = difflib.get_close_matches(name, FORMATS, n=2)
+            hint = f"Did you mean {' or '.join(near)}? " if near else ""
+            said = f"There is no format {name!r}."
+            raise ConfigError(said, code="unknown_format", hint=f"{hint}Formats: {', '.join(FORMATS)}.", near=near)
+    found = [FORMATS[name] for name in dict.fromkeys(formats)]
+    for each in found:
+        if not all(map(is_installed, each.packages)):
+            raise not_installed("export", each.name)
+    return found
+
+
+def export(chosen: Selection, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return {"docx/01-working-with-surds-core-worksheet.docx": bytes, …}: the same course gives the same bytes.
+
+    Raises:
+        ConfigError: A name is no format's.
+        PackageMissing: A format's package is not installed.
+    """
+    made: dict[str, bytes] = {}
+    for each in checked(formats):
+        for path, data in import_module(f"pipeline.export.{each.module}").files(chosen):
+            made[f"{each.name}/{path}"] = data
+    return made
+
+
+def audience(path: str) -> str:
+    """Return whom an exported file is for: PUPILS or TEACHER."""
+    whole = PurePosixPath(path)
+    return TEACHER if whole.stem.endswith("-answers") else FORMATS[whole.parts[0]].audience
+
+
+def packed(files: Mapping[str, bytes], *, stored: Sequence[str] = ()) -> bytes:
+    """Return a zip archive of files in the order of their names, dated 1980.
+
+    Args:
+        stored: Files that come first, in this order and not compressed.
+    """
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as archive:
+        for name in [*stored, *sorted(files.keys() - set(stored))]:
+            entry = zipfile.ZipInfo(name, _DATE)
+            entry.create_system, entry.external_attr = _UNIX, _MODE
+            entry.compress_type = zipfile.ZIP_STORED if name in stored else zipfile.ZIP_DEFLATED
+            archive.writestr(entry, files[name], compresslevel=9)
+    return whole.getvalue()
+
+
+def repacked(archive: bytes) -> bytes:
+    """Return an archive that a library made, with names, order and dates as `packed` has them.
+
+    An Office file begins with the list of its types, as its readers expect.
+    """
+    with zipfile.ZipFile(io.BytesIO(archive)) as whole:
+        files = {name: whole.read(name) for name in whole.namelist() if not name.endswith("/")}
+    return packed(files)

@@ -1,0 +1,86 @@
+"""Formats are named and refused in one way; archives are the same bytes whenever and wherever they are made."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+
+import pytest
+
+from pipeline.errors import ConfigError, PackageMissing
+from pipeline.export import base
+from pipeline.export.base import Selection, audience, checked, export, packed, repacked
+from pipeline.publish.view import CourseView
+from tests.sites import BUNDLES
+
+
+def chosen(name: str = "model") -> Selection:
+    view = CourseView(BUNDLES[name])
+    return Selection(view, view.lessons)
+
+
+def test_unknown_format_is_refused_with_near_names() -> None:
+    with pytest.raises(ConfigError) as caught:
+        checked(["csv", "doc"])
+    assert caught.value.code == "unknown_format"
+    assert caught.value.data["near"] == ["docx"]
+
+
+def test_missing_package_is_named_before_anything_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "is_installed", lambda package: package != "typst")
+    with pytest.raises(PackageMissing) as caught:
+        checked(["csv", "pdf"])
+    assert caught.value.data["extra"] == "export"
+
+
+def test_format_named_twice_is_one() -> None:
+    assert [each.name for each in checked(["csv", "csv"])] == ["csv"]
+
+
+@pytest.mark.parametrize(
+    ("path", "whom"),
+    [
+        ("docx/01-surds-core-worksheet.docx", "pupils"), ("docx/01-surds-core-answers.docx", "teacher"),
+        ("csv/questions.csv", "teacher"), ("markdown/01-answers-to-life.md", "pupils"),
+    ],
+)  # fmt: skip
+def test_file_is_for_pupils_or_the_teacher(path: str, whom: str) -> None:
+    assert audience(path) == whom
+
+
+def test_archive_is_the_same_bytes_and_its_first_file_is_not_compressed() -> None:
+    files = {"b.txt": b"b" * 99, "a/é.txt": b"a", "mimetype": b"text"}
+    made = packed(files, stored=["mimetype"])
+    assert made == packed(dict(reversed(files.items())), stored=["mimetype"])
+    with zipfile.ZipFile(io.BytesIO(made)) as archive:
+        first, *others = archive.infolist()
+        assert [first.filename, first.compress_type] == ["mimetype", zipfile.ZIP_STORED]
+        assert [each.filename for each in others] == ["a/é.txt", "b.txt"]
+        assert {each.date_time for each in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        assert {name: archive.read(name) for name in archive.namelist()} == files
+
+
+def test_archive_of_a_library_loses_dates_and_folders() -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("word/", b"")
+        archive.writestr(zipfile.ZipInfo("word/document.xml", (2026, 1, 2, 3, 4, 6)), b"<w/>")
+        archive.writestr("[Content_Types].xml", b"<t/>")
+    assert repacked(made.getvalue()) == packed({"word/document.xml": b"<w/>", "[Content_Types].xml": b"<t/>"})
+
+
+def test_table_of_questions_holds_every_question_and_no_formula_of_a_spreadsheet() -> None:
+    made = export(chosen(), ["csv"])
+    assert made == export(chosen(), ["csv"])
+    rows = list(csv.DictReader(io.StringIO(made["csv/questions.csv"].decode("utf-8-sig"))))
+    for lesson in chosen().lessons:
+        own = [row for row in rows if row["lesson"] == str(lesson.order)]
+        assert sum(int(row["marks"]) for row in own) == sum(question.marks for question in lesson.questions)
+        for question in lesson.questions:
+            found = [row for row in own if row["question"] == str(question.number)]
+            assert {row["asks"] for row in found} == {question.ask}
+            assert [row["answer"] for row in found] == [part.answer for part in question.parts] or [question.answer]
+            assert [found[0][f"option {each.letter}"] for each in question.options] == [
+                each.text for each in question.options
+            ]
