@@ -66,7 +66,6 @@ OUTSIDE = {
     "rich": ("pipeline.cli",),
     "distributed": ("pipeline.app.executors",),
     "matplotlib": ("pipeline.cli.cost_chart",),
-    "typst": ("pipeline.export.pdf", "pipeline.export.pictures"),
     "langgraph": ("pipeline.formats.langgraph.saver",),
     "obstore": ("pipeline.store.objects",),
     "psycopg": ("pipeline.store.sql",),
