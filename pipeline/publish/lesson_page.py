@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from pipeline.html import Html, clean, count, el, join, section
 from pipeline.publish.figures import figure, squared_paper
 from pipeline.publish.page import INDEX, Page, link
 from pipeline.publish.prose import Plain, Terms, blocks, inline
-from pipeline.publish.questions import ShownOption, ShownPart, ShownQuestion, divided
+from pipeline.publish.questions import LEAST_ROOM, ShownOption, ShownPart, ShownQuestion, divided, is_drawn, room
 from pipeline.publish.view import CALCULATOR, KINDS, CourseView, LessonView
 
 #: Outcomes named beside a lesson where it has more than one more.
@@ -122,17 +121,12 @@ class _Text:
             for number, example in enumerate(card["examples"], 1)
         ]
 
-    def _provided(self) -> Sequence[str]:
-        """Return what a candidate may use, by name."""
-        sheets = self._view.assessment.get("sheets") or ()
-        return self._view.assessment.get("provided") or [str(sheet["title"]).lower() for sheet in sheets]
-
     def _questions(self, card: Mapping[str, Any], place: int) -> list[object]:
         asked = self._lesson.questions_of(card)
         rules = sorted({calculator_rule(one) for one in asked})
         mixed = len(rules) > 1
         said = rules[:1] if self._lesson.entry.get("calculator") in ("mixed", "exam_conditions") and not mixed else []
-        provided = self._provided() if self._lesson.mock_exam else None
+        provided = self._view.provided if self._lesson.mock_exam else None
         said += [f"You may use the {' and the '.join(map(clean, provided))}."] if provided else []
         return [
             el("div", blocks(card["instructions"]), cls="lead") if card.get("instructions") else None,
@@ -185,11 +179,8 @@ def _pager(view: CourseView, lesson: LessonView, path: str) -> Html:
 
 # --- a question: number, stem, marks, options or parts, room for the answer in print ----------------
 
-_DRAWN = re.compile(r"\b(?:sketch|draw|plot)\b", re.IGNORECASE)
 #: Cards in which hints would spoil what is tested.
 _WITHOUT_HINTS = frozenset({"assessment", "exit_ticket"})
-#: Room is given by classes m3 to m6, 12 mm a mark; less than three marks get the least, 24 mm.
-_LEAST_ROOM, _MOST_ROOM = 2, 6
 #: A line of working of more characters may be wider than a phone.
 _WIDE = 40
 
@@ -203,13 +194,13 @@ def question(asked: ShownQuestion, *, mixed: bool) -> Html:
         options(asked.options) if asked.options else None,
         el("ol", [_part(part) for part in asked.parts], cls="parts") if asked.parts else None,
         _hints(asked),
-        None if asked.parts or asked.options else room(asked.marks, asked.ask),
+        None if asked.parts or asked.options else room_for(asked.marks, asked.ask),
     ]
     return el("li", _numbered(asked.number, body, asked.marks), id=asked.anchor, cls="q")
 
 
 def _part(part: ShownPart) -> Html:
-    return el("li", _numbered(part.label, [blocks(part.ask), room(part.marks, part.ask)], part.marks))
+    return el("li", _numbered(part.label, [blocks(part.ask), room_for(part.marks, part.ask)], part.marks))
 
 
 def _numbered(number: object, body: object, marks: int) -> list[Html]:
@@ -237,12 +228,12 @@ def options(choices: Iterable[ShownOption], *, marked: bool = False) -> Html:
     return el("ol", rows, cls="options")
 
 
-def room(number: int, stem: str) -> Html:
-    """Return empty space on paper: 12 mm a mark, squared paper where something is drawn."""
-    if _DRAWN.search(stem):
+def room_for(marks: int, stem: str) -> Html:
+    """Return empty space on paper, squared where something is drawn; classes m3 to m6 are more than the least."""
+    if is_drawn(stem):
         return el("div", squared_paper(), cls="space grid")
-    size = min(number, _MOST_ROOM)
-    return el("div", cls=f"space m{size}" if size > _LEAST_ROOM else "space")
+    size = room(marks)
+    return el("div", cls=f"space m{size}" if size > LEAST_ROOM else "space")
 
 
 def _hints(asked: ShownQuestion) -> Html | None:

@@ -30,9 +30,25 @@ _NUMBER = re.compile(
     r"(?P<unit>[^\d=<>]*)\Z"
 )
 
+_DRAWN = re.compile(r"\b(?:sketch|draw|plot)\b", re.IGNORECASE)
+#: Room for an answer goes by marks: less than the least get that, more than the most get no more.
+LEAST_ROOM, _MOST_ROOM = 2, 6
+#: Height of the room for one mark, millimetres.
+MARK_MM = 12
+
 #: More words than these are a sentence.
 _FEW_WORDS = 3
 _WORD, _FORMULA = re.compile(r"[A-Za-z]{3,}"), re.compile(r"\\\(.*?\\\)", re.DOTALL)
+
+
+def is_drawn(ask: str) -> bool:
+    """Return whether the answer is a drawing, so that it needs squared paper."""
+    return bool(_DRAWN.search(ask))
+
+
+def room(marks: int) -> int:
+    """Return the room on paper for an answer, in marks of MARK_MM each."""
+    return max(LEAST_ROOM, min(marks, _MOST_ROOM))
 
 
 def letter(place: int) -> str:

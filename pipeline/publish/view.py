@@ -236,6 +236,12 @@ class CourseView:
         return self.bundle.course.get("assessment") or {}
 
     @property
+    def provided(self) -> Sequence[str]:
+        """Return what a candidate may use in the exam, by name."""
+        sheets = self.assessment.get("sheets") or ()
+        return self.assessment.get("provided") or [str(sheet["title"]).lower() for sheet in sheets]
+
+    @property
     def total(self) -> int:
         """Return lessons in the plan."""
         return int(self.bundle.scheme.get("lesson_count", len(self.lessons)))

@@ -16,7 +16,7 @@ import pipeline.publish
 from pipeline.publish.answers_page import _question
 from pipeline.publish.data import _md
 from pipeline.publish.figures import figure, squared_paper
-from pipeline.publish.lesson_page import options, room, working
+from pipeline.publish.lesson_page import options, room_for, working
 from pipeline.publish.prose import Terms, blocks, formula, inline, words
 from pipeline.publish.questions import ShownOption, ShownQuestion, _number, places
 from pipeline.publish.site import ranges
@@ -132,9 +132,9 @@ def test_figure_that_cannot_be_drawn_is_words_and_data_and_its_words_are_text() 
 
 
 def test_room_for_an_answer_grows_with_its_marks() -> None:
-    assert [room(n, "Find x.").count(f"m{n}") for n in (1, 2, 3, 6)] == [0, 0, 1, 1]
-    assert "m6" in room(9, "Find x.")
-    assert squared_paper() in room(2, "Sketch the graph.")
+    assert [room_for(n, "Find x.").count(f"m{n}") for n in (1, 2, 3, 6)] == [0, 0, 1, 1]
+    assert "m6" in room_for(9, "Find x.")
+    assert squared_paper() in room_for(2, "Sketch the graph.")
     assert (ranges([1, 2, 3, 5, 8, 9]), ranges([4])) == ("1–3, 5, 8–9", "4")
 
 
