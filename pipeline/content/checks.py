@@ -58,19 +58,20 @@ _OTHERS: Sequence[Row] = (
     Row(1, "R", CODE, "fields, counts, lengths and the order of cards are those of the schema"),
     Row(2, "R", CODE, "what an item is for exists: points, key points, mistakes, prior knowledge, earlier lessons"),
     Row(3, "R", CODE, "every planned point is taught and asked, and the outcome says it", checks_aims.aim,
-        "outcome speaks of what the explainers teach, in their words."),
+        "outcome speaks of the outcome of the task and of what the explainers teach, in their words."),
     Row(4, "W", CRITIC, "nothing beyond the points of the course so far", checks_text.scope),
     Row(7, "R", SOLVER, "who sees the question only comes to the same answer"),
     Row(10, "R", CRITIC, "somebody would choose each wrong option, by a reasoning that can be said"),
     Row(11, "W", CODE, "options are as many as the level asks for, and alike in length", checks_items.alike),
     Row(12, "R", CODE, "nothing gives the answer away or confuses", checks_items.wording,
         'No "all of these" or "none of these", no true or false, no question for the one that is not. The answer does '
-        "not stand in its question."),
+        "not stand in its question, nor in a hint."),
     Row(13, "W", CODE, "right options stand at every place over the course"),
     Row(16, "R", CODE, "each mark is for something else; bands of a rubric fall within the total", checks_items.marks,
-        'No text stands twice in marks. A question that says "state" carries 1 mark. A rubric begins with the highest '
-        'band: "4: …", "2: …", "0: …", none above the marks of its card. In a mock exam a card names its paper in '
-        "component and has marks in the paper's ratio to minutes: of 40 marks in 60 minutes, 20 in 30."),
+        "No text stands twice in marks. Marks that ask names are as many as those in marks. A question that says "
+        '"state" carries 1 mark. A rubric begins with the highest band: "4: …", "2: …", "0: …", none above the marks '
+        "of its card. In a mock exam a card names its paper in component and has marks in the paper's ratio to "
+        "minutes: of 40 marks in 60 minutes, 20 in 30."),
     Row(17, "R", CODE, "each mark says in words why it is given", checks_items.scheme,
         r'The first line of a mark says in words why it is given ("substitutes into the formula"); the second, after a '
         r'line break, what earns it here ("\(0.5\times 8\times 6\)").'
@@ -82,11 +83,13 @@ _OTHERS: Sequence[Row] = (
         "plain has every number and equation of text and no other, 60 to 80 % of its words, and says the same."),
     Row(24, "R", CODE, "sentences and words fit the level", checks_text.reading,
         "Sentences of text and plain keep to the lengths given for the level; half as long again is sent back."),
-    Row(25, "R", CODE, "the starter tests prior knowledge, the exit ticket this lesson", checks_aims.prior),
+    Row(25, "R", CODE, "the starter tests prior knowledge, the exit ticket this lesson", checks_aims.prior,
+        "prior says what pupils need to start: no point of the task and no key point stands there."),
     Row(26, "R", CODE, "no question twice, also with other names, and none that is a worked example",
         checks_text.repeats,
         "No two items, and no item and worked example, ask the same but for names and places: change the numbers."),
-    Row(27, "W", CODE, "questions of practice get harder", checks_items.rising),
+    Row(27, "R", CODE, "questions of practice get harder", checks_items.rising,
+        "In guided and independent practice marks do not fall from question to question."),
     Row(28, "R", CODE, "keywords are defined without themselves, and used", checks_text.keywords,
         "A keyword's definition does not hold the term; the term stands in an explainer, and better also in a "
         "question."),
@@ -103,7 +106,8 @@ _OTHERS: Sequence[Row] = (
         "own risk assessment decides."),
     Row(34, "R", CODE, "a figure can be drawn, is there, and agrees with its question", checks_items.figures,
         "A question that speaks of a figure, graph, diagram or table has it in figures. The numbers and corners of a "
-        "figure are those of its question, and of its title; its sides and angles are possible."),
+        "figure are those of its question, and of its title; its sides and angles are possible. A line of best "
+        "fit runs through the middle of its points."),
     Row(35, "R", CODE, "mathematics can be set", checks_text.notation,
         r"Formulas use only the notation above. A line break inside a formula, a single $ or a backslash outside a "
         r"formula is an error."),

@@ -51,7 +51,9 @@ def aim(case: Case) -> Iterator[Fault]:
     others = {ref: words for ref, words in outcomes.items() if ref not in mine and ref.split(".")[0] != "reason"}
     shared = [len(named & words) for words in mine.values()]
     if not any(shared) and any(len(named & words) > 1 for words in others.values()):
-        yield Fault("outcome", lesson.outcome, "the outcome of the task")
+        # The words of the explainers may be others than those of the course.
+        grave: Severity = "W" if len(named & stems(" ".join(body))) * 2 >= len(named) else "R"
+        yield Fault("outcome", lesson.outcome, "the outcome of the task", grave)
 
 
 def _outcomes(case: Case) -> Mapping[str, set[str]]:

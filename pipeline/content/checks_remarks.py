@@ -15,8 +15,21 @@ from typing import Any
 from pipeline.content.checks_data import data_of, values_in
 from pipeline.content.findings import Fault, Severity
 from pipeline.content.lesson import Item, WorkedExample
-from pipeline.content.numbers import FORMULA, ROUNDED, in_words, numbers_alone, numbers_in, one_step, without_formulas
+from pipeline.content.numbers import (
+    CONSTANTS,
+    FORMULA,
+    OF_UNITS,
+    ROUNDED,
+    brought_by,
+    in_words,
+    number_of,
+    numbers_alone,
+    numbers_in,
+    one_step,
+    without_formulas,
+)
 from pipeline.content.question import asked, calculated
+from pipeline.maths import units
 from pipeline.maths.comparison import same_answer
 from pipeline.maths.evaluation import EvaluationError
 
@@ -30,7 +43,8 @@ _STEP = re.compile(
 #: "…, so £730": the value of the formula before it.
 _SO = re.compile(
     r"(\\\((?:(?!\\\)).)*=(?:(?!\\\)).)*\\\))[,.]?\s(?:so|which is|that is)\s(?:it is |that is |about )?£?"
-    r"(\d[\d,]*(?:\.\d+)?)(?!\d|\s?%)"
+    # What is counted ("so 4 is a factor", "so 3 sides") is no value.
+    rf"(\d[\d,]*(?:\.\d+)?)(?=\s?(?:{units.PATTERN.pattern})?\s?(?:[.,;:)](?!\d)|$))"
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 #: Sentences that tell what comes of a mistake.
@@ -45,8 +59,12 @@ _READ = re.compile(r"\b(?:estimate|about|approximately|graph|scale|measure|read|
 _LABEL = re.compile(r"^\([a-f]\)\s*")
 #: Questions whose answer is values in one order.
 _ORDER = re.compile(r"\b(?:order(?:ed|s)?|sort(?:ed|s)?|ascending|descending|rank(?:ed|s)?)\b", re.IGNORECASE)
-#: Numbers that need no source: of turns, percentages, units and gravity.
-_OF_ALL = frozenset(Fraction(n) for n in ("0", "1", "100", "9.8"))
+#: Numbers that need no source, whatever is spoken of; and a year in which something was.
+_OF_ALL = OF_UNITS | CONSTANTS | {Fraction(0), Fraction(1)}
+_YEAR = re.compile(r"\b[Ii]n (1[5-9]\d\d|20\d\d)(?![\d,]|\.\d)")
+_CLOCK = re.compile(r"\d{1,2}[:.]\d\d(?:\s?[ap]m)?$")
+#: A hint that calls what it says the answer, or what a pupil comes to.
+_CALLED_ANSWER = re.compile(r"\b(?:answer|comes? to|(?:should|will) (?:get|find|have))\b", re.IGNORECASE)
 
 
 def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], worded: Iterable[Any]) -> Iterator[Fault]:
@@ -72,8 +90,9 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
         words = without_formulas(text, " … ")
         measured = {datum.value for datum in data_of(words)}
         said = numbers_alone(words)
+        free = _OF_ALL | brought_by(words) | {Fraction(year) for year in _YEAR.findall(words)} - measured
         told = [n for n in said if n > _SMALL or n.denominator > 1 or n in measured]
-        strange = [n for n in told if n not in there and n not in _OF_ALL and not _rounds(n, there | ROUNDED)]
+        strange = [n for n in told if n not in there | free and not _rounds(n, there | ROUNDED)]
         if not strange:
             continue
         data = data or _data(part)
@@ -109,7 +128,9 @@ def _rounds(number: Fraction, there: set[Fraction]) -> bool:
 
 
 #: "The answer 150 m comes from …": a value that a pupil may come to.
-_THE_ANSWER = re.compile(r"\b(?:[Tt]he|[Yy]our) (?:wrong )?answer (?:of )?£?(\d[\d,]*(?:\.\d+)?)(?![\d.]*\d|\s?/)")
+_THE_ANSWER = re.compile(
+    r"\b(?:[Tt]he|[Yy]our) (?:wrong )?answer (?:of )?£?(\d[\d,]*(?:\.\d+)?)(?![\d.]*\d|\s?/|.{0,12} would be)"
+)
 
 
 def answers(where: str, item: Item, values: Iterable[Any]) -> Iterator[Fault]:
@@ -119,11 +140,12 @@ def answers(where: str, item: Item, values: Iterable[Any]) -> Iterator[Fault]:
     there = {n for text in texts for n in values_in(text)}
     there |= {Fraction(v) for w in item.wrong or () if (v := _value(w.method)) and "e" not in v and "n" not in v}
     there |= _rationals(values)
+    near = _near({abs(n) for n in there}, percent=False)
     for match in _THE_ANSWER.finditer(item.feedback) if item.wrong else ():
-        number = Fraction(match[1].replace(",", "").rstrip("."))
-        near = {abs(n) for n in there}
+        number = number_of(match[1])
         if number not in near and not any(abs(n - number) <= Fraction(1, 2) for n in near if n.denominator > 1):
-            yield Fault(f"{where}.feedback", f"{match[0]}, but no wrong method gives it", "what a wrong method gives")
+            said = f"{match[0]}, but no wrong method gives it"
+            yield Fault(f"{where}.feedback", said, "what a wrong method gives", "R")
 
 
 def _valued(answer: str) -> str:
@@ -184,7 +206,7 @@ def slips(where: str, part: Item | WorkedExample) -> Iterator[Fault]:
         at, (words, _, line) = f"{where}.working.{place}", text.partition("\n")
         numbers = {n for shown in (line, before) for n in [*numbers_alone(shown), *numbers_in(shown)]}
         for match in _STEP.finditer(words) if line else ():
-            number = Fraction(match[1].replace(",", ""))
+            number = number_of(match[1])
             # A common factor or multiple stands in no line.
             if number and not any(n and ((n / number) % 1 == 0 or ((number / n) % 1 == 0 and n != 1)) for n in numbers):
                 yield Fault(at, f"{match[0]}: {match[1]} is not in the line", "the number of the step")
@@ -200,7 +222,7 @@ def false_results(text: str) -> Iterator[str]:
     for match in _SO.finditer(text):
         sides = re.split(r"=|\\approx", match[1].removesuffix("\\)"))
         shown = numbers_in(sides[-1])
-        said = Fraction(match[2].replace(",", "").rstrip("."))
+        said = number_of(match[2])
         scales = (1, 100, 1000, 10**6)
         same = {scaled for n in shown for scale in scales for scaled in (n * scale, n / scale)}
         if len(shown) == 1 and said not in same and not _rounds(said, same):
@@ -214,12 +236,15 @@ def told(where: str, item: Item) -> Iterator[Fault]:
         kind, _, said = text.partition(": ")
         for answer, ask in answers if kind == "hint" else ():
             plain = re.sub(r"\s", "", answer)
-            short = re.sub(r"\s", "", said)
+            printed = r"\s*".join(map(re.escape, plain))
             measured = re.search(r"[A-Za-z£%°²³]|\d[\d.,]*\d", plain) and re.search(r"\d", plain)
             if measured and plain not in re.sub(r"\s", "", ask) and re.search(
-                rf"(?<![\d.]){re.escape(plain)}(?![\d.]*\d)", short
+                rf"(?<![\d.]){printed}(?![A-Za-z]|[\d.]*\d)", said
             ):  # fmt: skip
-                yield Fault(f"{where}.more.{place}", f"the hint says the answer {answer}", "help that leaves the work")
+                # A fact may have the number of the answer: a right angle is 90°.
+                severity: Severity = "R" if FORMULA.search(answer) or _CALLED_ANSWER.search(said) else "W"
+                found = f"the hint says the answer {answer}"
+                yield Fault(f"{where}.more.{place}", found, "help that leaves the work", severity)
 
 
 def accepted(where: str, item: Item) -> Iterator[Fault]:
@@ -232,11 +257,18 @@ def accepted(where: str, item: Item) -> Iterator[Fault]:
             continue
         key, ask = keys[label]
         value = _LABEL.sub("", said).rstrip(".")
+        if "°C" in key:
+            value = re.sub(r"\bdegrees(?: Celsius| C)?\b", "°C", value)
         same = same_answer(key, value, ask) and (not _ORDER.search(ask) or _in_order(key, value))
         if kind == "reject" and (same or value.casefold() == key.rstrip(".").casefold()):
             yield Fault(f"{where}.more.{place}", f"{said} is right", "an answer that is not")
-        elif kind == "accept" and same is False and _VALUE.match(key) and _VALUE.match(value) and not _READ.search(ask):
+        elif kind == "accept" and same is False and _compared(key, value) and not _READ.search(ask):
             yield Fault(f"{where}.more.{place}", f"{said} is not {key}", "an answer that is right")
+
+
+def _compared(*answers: str) -> bool:
+    """Say whether answers are bare values, and no times of day: 1:30 pm is 13:30."""
+    return all(_VALUE.match(answer) for answer in answers) and not all(_CLOCK.match(answer) for answer in answers)
 
 
 def _in_order(key: str, value: str) -> bool:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pipeline.content.fields import count_words
 from pipeline.content.findings import Case, Fault, Severity
 from pipeline.content.lesson import ExplainerCard
+from pipeline.content.numbers import FORMULA, without_formulas
 
-_FORMULA = re.compile(r"\\\((.*?)\\\)|\\\[(.*?)\\\]", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[, ]\d{3})*(?:\.\d+)?")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 #: A number in words with what stands behind it: "72 square metres", "£240", "20 %".
@@ -30,6 +30,9 @@ _OPPOSITES = (
     ("equal", "unequal"), ("gains", "loses"), ("opens", "closes"), ("parallel", "perpendicular"), ("top", "bottom"),
     ("numerator", "denominator"), ("series", "parallel"), ("clockwise", "anticlockwise"), ("even", "odd"),
 )  # fmt: skip
+_SAID_OF_THINGS = frozenset(
+    ("is", "are", "was", "were", "has", "have", *(word for both in _OPPOSITES for word in both))
+)
 #: Words that two sentences share at least, as a part of the shorter one's, where they say the same thing.
 _ALIKE = 0.6
 
@@ -90,11 +93,11 @@ def _before(quantity: str, text: str) -> set[str]:
 def _shapes(text: str) -> dict[str, Counter[str]]:
     """Return formulas and quantities by what is left of them without their digits."""
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for match in _FORMULA.finditer(text):
-        formula = re.sub(r"\s|\\left|\\right", "", match[1] or match[2] or "")
+    for printed in FORMULA.findall(text):
+        formula = re.sub(r"\s|\\left|\\right", "", printed[2:-2])
         if re.search(r"\d", formula):
             found[_DIGITS.sub("#", formula)][formula] += 1
-    for match in _MEASURED.finditer(_FORMULA.sub("…", text)):
+    for match in _MEASURED.finditer(without_formulas(text, "…")):
         if match[1] or match[3]:
             found[f"{match[1] or ''}# {match[3] or ''}"][match[0]] += 1
     return found
@@ -103,13 +106,31 @@ def _shapes(text: str) -> dict[str, Counter[str]]:
 def _turned(text: str, plain: str) -> Iterator[tuple[str, str, str]]:
     """Yield a word of the text, its opposite in the twin and the sentence, where both sentences are about the same."""
     every = set(_WORD.findall(text.lower()))
-    told = [set(_WORD.findall(one)) for one in _SENTENCE.split(text.lower())]
+    told = [(one, set(_WORD.findall(one))) for one in _SENTENCE.split(text.lower())]
     for sentence in _SENTENCE.split(plain.lower()):
         words = set(_WORD.findall(sentence))
-        near = max(told, key=lambda one: len(one & words))
-        for one, other in (pair for both in _OPPOSITES for pair in (both, both[::-1])):
-            turned = other in words and one not in words and other not in every and one in near
-            if turned and not re.search(r"\bnot\b|n't", sentence):
-                both = len((words - {other}) & near)
-                if both >= max(2, _ALIKE * min(len(words) - 1, len(near) - 1)):
-                    yield one, other, sentence[:60]
+        full, near = max(told, key=lambda one: len(one[1] & words))
+        turned = {
+            other: one
+            for one, other in (pair for both in _OPPOSITES for pair in (both, both[::-1]))
+            if other in words and one not in words and other not in every and one in near
+        }
+        # "The more …, the longer …" and "the less …, the shorter …" say the same.
+        if len(turned) != 1 or re.search(r"\bnot\b|n't", sentence) or _other_way_round(full, sentence):
+            continue
+        other, one = next(iter(turned.items()))
+        shared = len((words - {other}) & near)
+        if shared >= max(2, _ALIKE * min(len(words) - 1, len(near) - 1)):
+            yield one, other, sentence[:60]
+
+
+def _other_way_round(text: str, plain: str) -> bool:
+    """Say whether two comparisons name their things in another order: "a is longer than b", "b is shorter than a"."""
+    things = []
+    for sentence in (text, plain):
+        before, than, after = (set(re.findall(r"\w+", side)) for side in sentence.partition(" than "))
+        if not than:
+            return False
+        things.append((before - after - _SAID_OF_THINGS, after - before - _SAID_OF_THINGS))
+    (first, second), (other_first, other_second) = things
+    return len(first & other_second) + len(second & other_first) > len(first & other_first) + len(second & other_second)

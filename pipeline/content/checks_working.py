@@ -80,7 +80,7 @@ def _formulas(text: str) -> tuple[list[PrintedStatement], bool]:
 
 
 class WorkingSolution:
-    """The working of a question or an example with all that is known of its letters and values."""
+    """Hold the working of a question or an example with all that is known of its letters and values."""
 
     def __init__(self, case: Case, questions: Sequence[AskedPart], working: Sequence[str], ask: str) -> None:
         nouns = frozenset(re.findall(r"[a-z]{3,}", ask.lower()))
@@ -464,8 +464,11 @@ def _false_laws(found: Sequence[PrintedStatement]) -> Iterator[str]:
 ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
     (14, "B", "every printed line is true and leads to the answer", lines,
      r"Every relation in working, marks, examples, explanations and feedback is true from side to side; \(5.67\) for "
-     r"\(5.672\) is written with \approx. A letter keeps its value within a question. The last line gives the answer; "
+     r"\(5.672\) is written with \approx. A letter keeps its value within a question, and what is put in for it stands "
+     "there. What a line works out is used in a later line or is the answer; the last line gives the answer; "
      "what earns a mark is a line or a value of the working. Sums in words are true, too (20 % of 80 is 16), and "
-     "numbers in words of working, feedback and accepted answers are those of the question or one step from them. "
-     "What is false on purpose stands in belief, error, why, non_example, or in a sentence with not, wrong, mistake."),
+     "numbers in words of working, feedback and accepted answers are those of the question or one step from them. A "
+     "step in words (divide by 4) names a number of its line. An answer that feedback speaks of comes from an option, "
+     "a wrong method or a line. What is false on purpose stands in belief, error, why, non_example, or in a sentence "
+     "with not, wrong, mistake."),
 )  # fmt: skip

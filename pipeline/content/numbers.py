@@ -20,12 +20,26 @@ _SHEET = ("9.8", "3e8", "6.67e-11", "6.63e-34", "1.6e-19", "9.11e-31", "1.673e-2
 CONSTANTS = frozenset(map(Fraction, _SHEET))
 #: Roots of two and three, what they divide by, and pi, which words round.
 ROUNDED = frozenset(map(Fraction, ("1.41421356", "0.70710678", "1.73205081", "0.57735027", "3.14159265")))
-#: Numbers that need not stand in a question: of formulas, time, turns, percentages, metric units and the data sheet.
-FREE = frozenset(
-    {Fraction(n) for n in (0, 1, 2, 3, 4, 5, "0.5", "0.05", 50, 500, 7, 10, 12, 24, 52, 60, 365, 3600)}
-    | {Fraction(n) for n in (90, 180, 270, 360, 100, 1000, 1_000_000)}
-    | {Fraction(constant.partition("e")[0]) for constant in _SHEET}
+#: Numbers of time, of turns, of percentages and metric units.
+OF_TIME = frozenset(map(Fraction, (7, 12, 24, 52, 60, 365, 3600)))
+OF_TURNS = frozenset(map(Fraction, (90, 180, 270, 360)))
+OF_UNITS = frozenset(map(Fraction, (10, 100, 1000, 1_000_000)))
+_TIME = re.compile(
+    r"\b(?:min|mins|minutes?|hours?|h|seconds?|s|km/h|kWh|days?|daily|weeks?|weekly|months?|monthly|years?|yearly)\b"
 )
+_TURN = re.compile(
+    r"°|\b(?:angle|turn|pie|triangle|circle|polygon|bearing|sector|arc|square|rectangle)s?\b", re.IGNORECASE
+)
+#: Numbers that need not stand in a question: those, and numbers of formulas and of the data sheet.
+FREE = (OF_TIME | OF_TURNS | OF_UNITS).union(
+    (Fraction(n) for n in (0, 1, 2, 3, 4, 5, "0.5", "0.05", 50, 500)),
+    (Fraction(constant.partition("e")[0]) for constant in _SHEET),
+)
+
+
+def brought_by(text: str) -> frozenset[Fraction]:
+    """Return the numbers that the words of a text bring along: those of time, of turns."""
+    return frozenset().union(OF_TIME if _TIME.search(text) else (), OF_TURNS if _TURN.search(text) else ())
 
 
 def ungrouped(text: str) -> str:
@@ -40,8 +54,12 @@ def numbers_in(text: str) -> list[Fraction]:
 
 def numbers_alone(text: str) -> set[Fraction]:
     """Return the numbers of a text that no letter touches."""
-    found = _ALONE.findall(text.replace("{,}", ","))
-    return {Fraction(number.replace(",", "")) for number in found if len(number) < _LONGEST}
+    return {number_of(found) for found in _ALONE.findall(text.replace("{,}", ",")) if len(found) < _LONGEST}
+
+
+def number_of(text: str) -> Fraction:
+    """Return the value of one number as printed, commas left out: "1,200" is 1200."""
+    return Fraction(text.replace(",", ""))
 
 
 def without_formulas(text: str, instead: str = "") -> str:

@@ -103,7 +103,7 @@ class Component(_Row):
 
 
 class Sheet(_Row):
-    """What candidates are given with a question paper: formulae, relationships or data."""
+    """Hold what candidates are given with a question paper: formulae, relationships or data."""
 
     title: Line
     #: One formula or value a line, in words and TeX.

@@ -25,7 +25,7 @@ _LOOK = 3
 
 @dataclass(frozen=True, slots=True)
 class ReviewFinding:
-    """What code, solver or critic found of a lesson that a person should look at."""
+    """Say what code, solver or critic found of a lesson that a person should look at."""
 
     severity: str
     #: Who found it.

@@ -85,8 +85,8 @@ class _Text:
 
     def section(self, card: Mapping[str, Any], place: int) -> Html:
         """Return one card."""
-        body = {"explainer": self._explainer, "modelling": self._modelling}.get(card["kind"], self._questions)
-        return card_section(card, self._lesson, f"s{place}", body(card, place))
+        told = {"explainer": self._explainer, "modelling": self._modelling}.get(card["kind"])
+        return card_section(card, self._lesson, f"s{place}", told(card, place) if told else self._questions(card))
 
     def _explainer(self, card: Mapping[str, Any], place: int) -> list[object]:
         numbers = [*card["mistakes"], *self._homeless]
@@ -121,7 +121,7 @@ class _Text:
             for number, example in enumerate(card["examples"], 1)
         ]
 
-    def _questions(self, card: Mapping[str, Any], place: int) -> list[object]:
+    def _questions(self, card: Mapping[str, Any]) -> list[object]:
         asked = self._lesson.questions_of(card)
         rules = sorted({calculator_rule(one) for one in asked})
         mixed = len(rules) > 1

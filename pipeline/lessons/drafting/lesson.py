@@ -52,17 +52,17 @@ def lesson(
         case "mock_exam":
             cards = papers(chooser, parts, course)
         case _:
-            cards = _teaching(chooser, parts, entry)
+            cards = _teaching(chooser, parts)
     if not cards:
         return {"not_written": list(entry["outcome_refs"])}
     made = _whole(chooser, parts, entry, cards)
     return {**made, "not_written": missing} if missing else made
 
 
-def _teaching(chooser: Chooser, parts: Sequence[TopicPart], entry: Mapping[str, Any]) -> list[Json]:
+def _teaching(chooser: Chooser, parts: Sequence[TopicPart]) -> list[Json]:
     """Return starter, a cycle for each outcome, practice, exit ticket."""
     closing = _exit_questions(chooser, parts)
-    cards = [_starter(chooser, parts, entry)]
+    cards = [_starter(chooser, parts)]
     for part in parts:
         cards += _cycle(chooser, part)
     guided = [_take(chooser, part, level) for level in (2, 3, 4) for part in parts]
@@ -83,9 +83,9 @@ def _teaching(chooser: Chooser, parts: Sequence[TopicPart], entry: Mapping[str, 
     return cards
 
 
-def _starter(chooser: Chooser, parts: Sequence[TopicPart], entry: Mapping[str, Any]) -> Json:
+def _starter(chooser: Chooser, parts: Sequence[TopicPart]) -> Json:
     """Return three questions on what the lesson needs."""
-    texts = _prior(parts, entry)
+    texts = _prior(parts)
     items: list[Json] = []
     for number in range(6):
         part = parts[number % len(parts)]
@@ -291,7 +291,7 @@ def _facts(parts: Sequence[TopicPart]) -> list[tuple[int, str]]:
     return sorted(found, key=lambda row: row[0])
 
 
-def _prior(parts: Sequence[TopicPart], entry: Mapping[str, Any]) -> list[str]:
+def _prior(parts: Sequence[TopicPart]) -> list[str]:
     """Return what the lesson needs: the topics' own, in turn, at most five."""
     found = [part.topic.prior[turn] for turn in range(5) for part in parts if turn < len(part.topic.prior)]
     return list(dict.fromkeys(found))[:5]
@@ -311,13 +311,13 @@ def _whole(chooser: Chooser, parts: Sequence[TopicPart], entry: Mapping[str, Any
     return {
         "title": lesson_title(entry["label"]),
         "outcome": _outcome(parts),
-        "prior": _prior(parts, entry),
+        "prior": _prior(parts),
         "key_points": [text for _, text in _facts(parts)],
         "keywords": [f"{term}: {text}" for term, text in list(words.items())[:5]],
         "misconceptions": [told[n] for n in kept],
         "cycles": [{"title": printable(part.topic.name, 50)[:50], "aim": part.topic.aim} for part in parts if teaching],
         "cards": timed([_renumbered(card, kept) for card in cards], int(entry["minutes"])),
-        "notes": list(_notes(chooser, parts)) if teaching else [],
+        "notes": list(_notes(parts)) if teaching else [],
     }
 
 
@@ -360,7 +360,7 @@ def _renumbered(value: Any, kept: Mapping[int, int]) -> Any:
     return made
 
 
-def _notes(chooser: Chooser, parts: Sequence[TopicPart]) -> Iterator[Json]:
+def _notes(parts: Sequence[TopicPart]) -> Iterator[Json]:
     """Yield an easier and a harder question of the topic that stand nowhere else in the lesson."""
     for kind, levels in (("if_they_struggle", (1, 2)), ("if_they_fly", (5, 4))):
         part = parts[0]

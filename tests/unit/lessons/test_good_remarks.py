@@ -1,0 +1,176 @@
+"""What good lessons say of a question, a text or an aim raises no alarm; the same said wrongly still does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipeline.content.checks_aims import aim
+from pipeline.content.checks_remarks import accepted, answers, false_results, strangers, told
+from pipeline.content.checks_twins import twin
+from pipeline.content.findings import Case, Fault
+from pipeline.content.lesson import ExplainerCard, Item, Lesson
+from pipeline.lessons.catalogue import Catalogue
+from tests.checking import Json, course, scheme_of
+from tests.small_lesson import fresh
+
+ENTRY = scheme_of(course(), 1)[0]
+
+
+def item(ask: str, answer: str, **more: Any) -> Item:
+    made = {"tests": ["point 1"], "working": [f"Work it out.\n{answer}"], "marks": ["gives the answer"]}
+    return Item.model_validate({**made, "feedback": "It was worked out.", **more, "ask": ask, "answer": answer})
+
+
+def grave(faults: Any) -> list[Fault]:
+    return [fault for fault in faults if fault.severity != "W"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\(4\times 25=100\), so 4 is a factor of 100.",
+        r"\(7^2=49\), so 7 is a square root of 49.",
+        r"\(a=5\), so 3 of the sides are equal.",
+        r"\(x=3\), so 2x is 6.",
+    ],
+)
+def test_a_number_after_so_need_not_be_the_value(text: str) -> None:
+    assert not list(false_results(text))
+
+
+@pytest.mark.parametrize("said", ["so £13.", "so 13 cm², as asked.", "which is 13"])
+def test_another_value_after_so_is_found(said: str) -> None:
+    assert list(false_results(rf"\(3\times 4=12\), {said}"))
+
+
+ANGLE = ("Three angles at a point are 110°, 120° and x. Find x.", "130°")
+TIME = ("A bus takes 2 days. How many minutes is that?", "2880 minutes")
+MASS = ("Find the total of 1.7 kg and 460 g.", "2160 g")
+
+
+@pytest.mark.parametrize(
+    ("asked", "feedback"),
+    [
+        (ANGLE, "A full turn is 360°, so the other angles are taken off."),
+        (TIME, "Remember that an hour has 60 minutes, and a day has 24 of them."),
+        (MASS, "Remember that there are 1,000 g in a kilogram."),
+        (MASS, "Planck proposed the quantum in 1900."),
+    ],
+)
+def test_numbers_that_everybody_knows_may_be_said(asked: tuple[str, str], feedback: str) -> None:
+    assert not grave(strangers("c1.q1", item(*asked, feedback=feedback), (), ()))
+
+
+@pytest.mark.parametrize(
+    ("asked", "feedback"),
+    [(MASS, "Remember that the bag is 365 g."), (MASS, "The bag was sold in 1900 g.")],
+)
+def test_the_same_numbers_of_other_things_are_found(asked: tuple[str, str], feedback: str) -> None:
+    assert grave(strangers("c1.q1", item(*asked, feedback=feedback), (), ()))
+
+
+@pytest.mark.parametrize(
+    ("answer", "feedback", "stands"),
+    [
+        ("3 km", "The answer 3,000 m is the same length as 3 km.", True),
+        ("£120", "It is not a guess: the answer £125 would be a little too high.", True),
+        ("3 km", "The answer 4 km comes from adding.", False),
+    ],
+)
+def test_feedback_may_tell_the_answer_in_another_unit(answer: str, feedback: str, stands: bool) -> None:
+    wrong = [{"method": "7*8", "error": "multiplied"}]
+    found = list(answers("c1.q1", item("How far is it?", answer, feedback=feedback, wrong=wrong), ()))
+    assert not found if stands else found
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "stands"),
+    [
+        ("1:30 pm", "accept: 13:30", True),
+        ("20 °C", "accept: 20 degrees", True),
+        ("20 °C", "accept: 25 degrees", False),
+        ("20 °C", "reject: 20 degrees Celsius", False),
+    ],
+)
+def test_accepted_answers_may_be_written_in_another_way(answer: str, text: str, stands: bool) -> None:
+    found = list(accepted("c1.q1", item("When or how warm is it?", answer, more=[text])))
+    assert not found if stands else found
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint", "stands"),
+    [
+        ("90°", "A right angle is 90°. Look for a square in the corner.", True),
+        ("5 m", "A triangle of 3, 4 and 5 metres has a right angle.", True),
+        ("24 cm²", "The answer is 24 cm² when you multiply.", False),
+        (r"\(y^4\)", r"You should come to \(y^4\).", False),
+        ("5 m", "You should get 5 m long sides.", False),
+    ],
+)
+def test_a_hint_may_hold_a_fact(answer: str, hint: str, stands: bool) -> None:
+    found = grave(told("c1.q1", item("Find this size.", answer, more=[f"hint: {hint}"])))
+    assert not found if stands else found
+
+
+@pytest.mark.parametrize(
+    ("text", "plain", "stands"),
+    [
+        ("The mean of group A is higher than the mean of group B.",
+         "The mean of group B is lower than the mean of group A.", True),
+        ("The hypotenuse is longer than each of the other sides.",
+         "Each of the other sides is shorter than the hypotenuse.", True),
+        ("The more mass the trolley has, the longer its braking distance.",
+         "The less mass the trolley has, the shorter its braking distance.", True),
+        ("The mean of group A is higher than the mean of group B.",
+         "The mean of group A is lower than the mean of group B.", False),
+        ("The hypotenuse is longer than each of the other sides.",
+         "The hypotenuse is shorter than each of the other sides.", False),
+        ("A trolley of more mass needs a larger force.", "A trolley of more mass needs a smaller force.", False),
+    ],
+)  # fmt: skip
+def test_a_plain_twin_may_turn_a_comparison_round(text: str, plain: str, stands: bool) -> None:
+    lesson = Lesson.model_validate(fresh())
+    card = next(card for card in lesson.cards if isinstance(card, ExplainerCard))
+    card.text, card.plain = text, plain
+    found = [fault for fault in twin(Case(lesson, ENTRY, course())) if "where the text says" in fault.found]
+    assert not grave(found) if stands else grave(found)
+
+
+def aims(subject: tuple[str, str], ref: str, outcome: str, taught: str, key_point: str = "") -> list[Fault]:
+    data: Json = Catalogue().course(*subject).to_json()
+    lesson = Lesson.model_validate(fresh())
+    for card in lesson.cards:
+        if isinstance(card, ExplainerCard):
+            card.text = taught
+    lesson.outcome = outcome
+    lesson.key_points = [key_point] if key_point else lesson.key_points
+    return grave(aim(Case(lesson, {**ENTRY, "outcome_refs": [ref]}, data)))
+
+
+MATHS, PHYSICS = ("mathematics", "national_5"), ("physics", "higher")
+
+
+@pytest.mark.parametrize(
+    ("subject", "ref", "outcome", "taught"),
+    [
+        (MATHS, "geo.pythagoras", "I can find the third side of a right-angled triangle.",
+         "In a right-angled triangle the squares of the short sides give the square of the third side."),
+        (MATHS, "geo.circle", "I can find the distance from the centre to a chord.",
+         "The distance from the centre of a circle to a chord is a side of a right-angled triangle."),
+        (PHYSICS, "pw.duality", "I can explain why light frees electrons from a metal.",
+         "Light of high frequency frees electrons from a metal, because each packet of it has enough energy."),
+        (MATHS, "alg.quad_sketch", "I can draw a parabola with its roots and turning point.",
+         "To draw a parabola, mark its roots and its turning point."),
+    ],
+)  # fmt: skip
+def test_an_outcome_may_speak_in_the_words_of_the_explainers(
+    subject: tuple[str, str], ref: str, outcome: str, taught: str
+) -> None:
+    assert not aims(subject, ref, outcome, taught)
+
+
+def test_an_outcome_in_words_of_another_outcome_is_found() -> None:
+    said = "I can find the gradient of a straight line."
+    assert aims(MATHS, "geo.pythagoras", said, "The squares of two sides give the third.", said)
