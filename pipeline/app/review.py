@@ -129,8 +129,8 @@ class CourseReview:
         self._store, self._reader = store, Reader(store, state.run_id)
         sow = state.steps.get("sow#1")
         if sow is None or "scheme" not in sow.artifacts or "catalogue" not in state.pins:
-            raise ConfigError(f"Run {self.run} has no scheme of work yet, so there is nothing to review.",
-                              code="nothing_to_review", hint=f"./pipeline.sh status {self.run}")  # fmt: skip
+            raise ConfigError(f"Run {self.run} has no scheme of work yet, so it has no lessons.",
+                              code="no_scheme", hint=f"./pipeline.sh status {self.run}")  # fmt: skip
         self.scheme: Json = self._blob(sow.artifacts["scheme"])
         self.standings = standings(state, LESSONS)
 

@@ -51,6 +51,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "bank": ("pipeline.cli.bank", "bank", "Check and show topics of the question bank."),
     "mark-done": ("pipeline.cli.run", "mark_done", "Mark an interrupted step as completed."),
     "review": ("pipeline.cli.review", "review", "Review the lessons of a course: approve, edit, have made again."),
+    "export": ("pipeline.cli.export", "export", "Write a course as worksheets, slides, quizzes, cards or tables."),
     "redo": ("pipeline.cli.lessons", "redo", "Make one lesson again, with a note, and publish again."),
     "batches": ("pipeline.cli.batches", "batches", "List the batches that runs have submitted."),
     "cancel": ("pipeline.cli.batches", "cancel", "Cancel a run's batches at the provider."),

@@ -35,6 +35,13 @@ class Selection:
     difficulty: str = ""
 
     @property
+    def suffix(self) -> str:
+        """Return what tells a file of some lessons from one of all of them: "-2-5" of lessons 2 and 5, else ""."""
+        if len(self.lessons) == len(self.view.lessons):
+            return ""
+        return "".join(f"-{lesson.order}" for lesson in self.lessons)
+
+    @property
     def difficulties(self) -> tuple[str, ...]:
         """Return the difficulties of the worksheets that are wanted."""
         return (self.difficulty,) if self.difficulty else DIFFICULTIES
@@ -81,7 +88,7 @@ def checked(formats: Sequence[str]) -> list[Format]:
         ConfigError: A name is no format's.
         PackageMissing: A format's package is not installed.
     """
-    for name in formats:
+    for name in formats or [""]:
         if name not in FORMATS:
             near = difflib.get_close_matches(name, FORMATS, n=2)
             hint = f"Did you mean {' or '.join(near)}? " if near else ""

@@ -23,7 +23,7 @@ _HEAD = (
 def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
     r"""Yield the table, in UTF-8 with the mark by which spreadsheets know it; formulas stay as \( TeX \)."""
     rows = [row for lesson in chosen.lessons for question in lesson.questions for row in _rows(lesson, question)]
-    yield "questions.csv", csv_text([_HEAD, *rows]).encode("utf-8-sig")
+    yield f"questions{chosen.suffix}.csv", csv_text([_HEAD, *rows]).encode("utf-8-sig")
 
 
 def _rows(lesson: LessonView, question: ShownQuestion) -> Iterator[list[str]]:

@@ -153,7 +153,7 @@ def make_bundle(ctx: StepContext) -> Bundle:
     """Return all that is published; nothing in it depends on run, time, attempts or money."""
     course, scheme = ctx.pin("catalogue"), ctx.load("scheme")
     stored = zip(_reviewed(ctx), scheme["entries"], strict=True)
-    rows = [_today(row, entry, course) for row, entry in stored]
+    rows = [todays(row, entry, course) for row, entry in stored]
     draft = offline(ctx)
     signed = review.sign_off(rows)
     return Bundle(
@@ -193,7 +193,7 @@ def _reviewed(ctx: StepContext) -> list[dict[str, Any]]:
     return [review.in_force(row, found.get(row["order"]), edits.get(row["order"])) for row in rows]
 
 
-def _today(row: Mapping[str, Any], entry: Mapping[str, Any], course: Mapping[str, Any]) -> dict[str, Any]:
+def todays(row: Mapping[str, Any], entry: Mapping[str, Any], course: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row as today's lessons are stored; what an earlier version wrote is checked by today's checks."""
     today = current(row, entry)
     if today["lesson"] is not None and "by" not in today["checks"]:

@@ -53,11 +53,11 @@ class FolderPublisher:
             PublishedFilesEdited: As publishing would.
             PublishError: The folder cannot be written, or what has that name is not ours; names it.
         """
-        with self._writing():
+        with writing(self.root):
             _check_writable(self.root)
             if not bundle_name:
                 return
-            _check_plain(bundle_name)
+            check_plain(bundle_name)
             versions, receipt = self._versions(bundle_name), self._receipt(bundle_name)
             self._check_inside(versions)
             _check_writable(versions)
@@ -73,7 +73,7 @@ class FolderPublisher:
         _check_files(files)
         made = manifest.make(bundle, files)
         shown, wanted = self.root / bundle.name, str(made["content_hash"])
-        with self._writing(), self._alone(bundle.name):
+        with writing(self.root), self._alone(bundle.name):
             current = self._current(bundle.name, overwrite)
             new = current is None or not _is_intact(current, wanted)
             if new:
@@ -85,14 +85,14 @@ class FolderPublisher:
             return Receipt(str(shown), wanted, len(files) + 1, new=new)
 
     def receipt(self, bundle_name: str, facts: Mapping[str, Any]) -> None:
-        _check_plain(bundle_name)
+        check_plain(bundle_name)
         data = json.dumps(facts, indent=1, sort_keys=True) + "\n"
-        with self._writing():
+        with writing(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
             replace_file(self._receipt(bundle_name), data.encode("utf-8"))
 
     def standing(self, bundle_name: str) -> Standing | None:
-        _check_plain(bundle_name)
+        check_plain(bundle_name)
         folder = self.root / bundle_name
         if not (folder / "index.html").exists():
             return None
@@ -184,18 +184,24 @@ class FolderPublisher:
         finally:
             os.close(lock)
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            where = error.filename or str(self.root)
-            raise PublishError(
-                f"Cannot write {where}: {error.strerror or error}.",
-                code="cannot_write",
-                hint="Make the folder writable and free some space, or choose another folder with --out DIR.",
-                path=str(where),
-            ) from error
+
+@contextlib.contextmanager
+def writing(root: Path) -> Iterator[None]:
+    """Turn what the file system refuses below a folder into an error that names the way out.
+
+    Raises:
+        PublishError: Something cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or str(root)
+        raise PublishError(
+            f"Cannot write {where}: {error.strerror or error}.",
+            code="cannot_write",
+            hint="Make the folder writable and free some space, or choose another folder with --out DIR.",
+            path=str(where),
+        ) from error
 
 
 def _check_writable(folder: Path) -> None:
@@ -216,7 +222,12 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _check_plain(name: str) -> None:
+def check_plain(name: str) -> None:
+    """Refuse what may not be the name of a course's folder.
+
+    Raises:
+        PublishError: It could lead elsewhere.
+    """
     if not _NAME.match(name):
         raise PublishError(
             f"{name!r} is no name for a published course.", code="invalid_name", hint="Use letters, digits, - and _."
@@ -225,7 +236,7 @@ def _check_plain(name: str) -> None:
 
 def _check_name(bundle: Bundle) -> None:
     """Refuse a name that mixes drafts and finished courses: a draft never replaces a model's course."""
-    _check_plain(bundle.name)
+    check_plain(bundle.name)
     offline = bundle.about.get("author") == "offline"
     if bundle.draft != bundle.name.endswith("-draft") or (offline and not bundle.draft):
         raise PublishError(

@@ -231,6 +231,16 @@ class CourseView:
         return clean(self.bundle.course["title"])
 
     @property
+    def rights(self) -> dict[str, str]:
+        """Return the course's licence and attribution as its catalogue names them."""
+        return {name: clean(self.bundle.course.get(name) or "not stated") for name in ("licence", "attribution")}
+
+    @property
+    def rights_line(self) -> str:
+        """Return the same as a line for people: "Licence: not stated. Attribution: not stated."."""
+        return " ".join(f"{name.capitalize()}: {said.rstrip('.')}." for name, said in self.rights.items())
+
+    @property
     def assessment(self) -> Mapping[str, Any]:
         """Return how the course is assessed."""
         return self.bundle.course.get("assessment") or {}

@@ -1,0 +1,86 @@
+"""`export`: what of a run is written, for whom, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.reviews import drafted as drafted
+from tests.reviews import run as run
+from tests.said import Cli
+
+MINE = "A person wrote this question by hand: what is \\(2 + 2\\)?"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the course goes by default."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here" / "exports" / "course_c84775-draft"
+
+
+def rows_of(folder: Path, name: str = "questions") -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO((folder / f"csv/{name}.csv").read_text(encoding="utf-8-sig"))))
+
+
+def test_course_is_exported_as_it_stands_and_the_same_again(cli: Cli, run: str, here: Path) -> None:
+    said = cli("export", "latest", "--to", "csv")
+    assert said.code == 0, said.err
+    assert said.out.splitlines()[0] == f"National 5 Mathematics, 2 lessons of 2, in {here}"
+    assert said.out.splitlines()[4].split()[:3] == ["csv", "teacher", "1"]
+    assert "Offline draft: made without a model and read by nobody." in said.out
+    assert "Licence: not stated. Attribution: not stated." in said.out
+    first = (here / "csv/questions.csv").read_bytes()
+    file, whole = cli("export", run, "--to", "csv,CSV", "--json").json()
+    assert (file["audience"], file["state"], file["bytes"]) == ("teacher", "unchanged", len(first))
+    assert (whole["run"], whole["lessons"], whole["missing"], whole["licence"]) == (run, [1, 2], [], "not stated")
+    assert (here / "csv/questions.csv").read_bytes() == first
+
+
+def test_lessons_are_exported_as_people_left_them(cli: Cli, run: str, here: Path, tmp_path: Path) -> None:
+    assert cli("export", run, "--to", "csv", "--lesson", "2").code == 0
+    assert {row["lesson"] for row in rows_of(here, "questions-2")} == {"2"}
+    edit = tmp_path / "edit.json"
+    edit.write_text(json.dumps({"c1.q1.ask": MINE, "c1.q1.answer": "4", "c1.q1.expression": "2 + 2"}))
+    said = cli("review", run, "2", "--edit", str(edit), "--by", "A. Lee")
+    assert said.code == 0, said.err
+    said = cli("export", run, "--to", "csv", "--out", "elsewhere")
+    assert "1 of 2 lessons reviewed" in said.out
+    assert MINE in {row["asks"] for row in rows_of(here.parents[1] / "elsewhere")}
+
+
+def test_file_that_was_changed_is_kept_and_named(cli: Cli, run: str, here: Path) -> None:
+    cli("export", run, "--to", "csv")
+    (here / "csv/questions.csv").write_text("mine")
+    assert "Kept as you changed them: csv/questions.csv." in cli("export", run, "--to", "csv").out
+    assert cli("export", run, "--to", "csv", "--json").json()[0]["state"] == "kept"
+    assert "Written over your changes: csv/questions.csv." in cli("export", run, "--to", "csv", "--overwrite").out
+    assert len(rows_of(here)) > 1
+
+
+def test_unfinished_run_is_exported_as_far_as_it_is(cli: Cli, root: Path, out: Path, here: Path) -> None:
+    course = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "2", "--model", "offline")
+    assert cli(*course, "--until", "sow").code == 0
+    said = cli("export", "latest", "--to", "csv")
+    assert (said.code, "No lesson of this course is made yet." in said.err) == (2, True)
+    assert cli(*course, "--sample", "1").code == 0
+    assert "Not in it, not made yet: lessons 2." in cli("export", "latest", "--to", "csv").out
+    assert {row["lesson"] for row in rows_of(here)} == {"1"}
+
+
+def test_what_cannot_be_exported_is_told(cli: Cli, run: str, here: Path) -> None:
+    for arguments, code, words in (
+        (["latest", "--to", "cvs"], 2, "Did you mean csv?"),
+        (["latest", "--to", ","], 2, "Formats: docx, "),
+        (["latest", "--to", "csv", "--lesson", "3"], 2, "Lessons that are made: 1, 2."),
+        (["nothing", "--to", "csv"], 3, "nothing"),
+        (["latest", "--to", "csv", "--out", "/dev/null/x"], 7, "choose another folder with --out DIR."),
+    ):
+        said = cli("export", *arguments)
+        assert (said.code, words in said.err) == (code, True), said
+    assert not here.exists()
