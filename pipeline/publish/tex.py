@@ -141,6 +141,26 @@ def _text_argument(source: str, start: int, command: int) -> tuple[str, int]:
     return words, position + 1
 
 
+#: What this subset allows and other programs do not set: a comment sign, signs without a font, a second name.
+_PORTABLE = {
+    "%": r"\%", "′": "'", "€": r"\text{€}", "µ": r"\mu ", r"\degree": "°", r"\mbox": r"\text",
+}  # fmt: skip
+_FOREIGN = re.compile(r"\\(?:text|textrm|mbox|textbf)\s*\{(?:\\.|[^}\\])*\}|\\[A-Za-z]+|\\.|[%′€µ]|\s+", re.DOTALL)
+
+
+def portable(source: str) -> str:
+    """Return an expression of the subset as KaTeX and MathJax set it, on one line."""
+    return _FOREIGN.sub(_foreign, source.strip())
+
+
+def _foreign(found: re.Match[str]) -> str:
+    piece = found[0]
+    if "{" in piece:
+        # The words of \text: a bare sign of percent would begin a comment.
+        return re.sub(r"(?<!\\)%", r"\%", piece.replace(r"\mbox", r"\text"))
+    return " " if piece.isspace() else _PORTABLE.get(piece, piece)
+
+
 #: Pieces that open, divide and close what plain brackets match within: braces, cells, sized brackets, tables.
 _OPENS = frozenset({("sign", "{"), ("command", "left"), ("command", "begin")})
 _DIVIDES = frozenset({("sign", "&"), ("command", "&"), ("command", "\\")})

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import pipeline.publish
 from pipeline.publish.answers_page import _question
-from pipeline.publish.data import _md
 from pipeline.publish.figures import figure, squared_paper
 from pipeline.publish.lesson_page import options, room_for, working
+from pipeline.publish.markdown import _md
 from pipeline.publish.prose import Terms, blocks, formula, inline, words
 from pipeline.publish.questions import ShownOption, ShownQuestion, _number, places
 from pipeline.publish.site import ranges
