@@ -74,10 +74,16 @@ FORMATS = _table(
     Format("gift", "gift", "questions for a quiz in Moodle", TEACHER),
     Format("qti", "qti", "questions for learning platforms that take QTI 2.1", TEACHER),
     Format("imscc", "imscc", "quizzes for Canvas, Brightspace and others that take Common Cartridge", TEACHER),
-    Format("anki", "anki", "cards to learn with in Anki", TEACHER, ("genanki",)),
+    Format("anki", "anki", "cards to learn with in Anki", TEACHER, ("genanki", "typst")),
     Format("csv", "csv", "a table of the questions for a spreadsheet", TEACHER),
-    Format("google-forms", "google_forms", "a script that makes quizzes in Google Forms", TEACHER),
-    Format("markdown", "markdown", "worksheets as text with TeX formulas, and their answers apart", PUPILS),
+    Format(
+        "google-forms",
+        "google_forms",
+        "a script for each lesson that makes its quiz in Google Forms",
+        TEACHER,
+        ("typst",),
+    ),
+    Format("markdown", "markdown", "lessons as text with TeX formulas, and their answers apart", PUPILS),
 )
 
 

@@ -1,0 +1,98 @@
+"""A text field as plain text for programs that set no formulas: x², √(2x), (a + 1)/b."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from xml.etree import ElementTree
+
+from pipeline.html import clean
+from pipeline.publish import mathml
+
+_RAISED = dict(zip("0123456789+−=()nix", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱˣ", strict=True))
+_LOWERED = dict(zip("0123456789+−=()aeoxhklmnpst", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₒₓₕₖₗₘₙₚₛₜ", strict=True))
+#: Signs with a blank on both sides.
+_SPACED = frozenset("=<>≤≥≠≈≡→⇒⇔⇌+−×÷±∓∝∈∪∩")
+#: What needs no brackets above a line of division; and below one or a root.
+_PRODUCT = re.compile(r"[^\W_][\w.,]*[⁰¹²³⁴⁵⁶⁷⁸⁹]*|\([^()]*\)")
+_ONE = re.compile(r"(?:\d[\d.,]*|[^\W\d_])[⁰¹²³⁴⁵⁶⁷⁸⁹]*|\([^()]*\)")
+_ACCENTS = {"→": "\u20d7", "←": "\u20d6", "‾": "\u0305", "^": "\u0302", "˙": "\u0307", "¨": "\u0308"}
+
+
+def plain(value: object) -> str:
+    """Return a text field with each formula as a line of characters; one that cannot be set stays as it was typed."""
+    return "".join(content if kind == "text" else formula(content) for kind, content, _ in mathml.split(clean(value)))
+
+
+@lru_cache(4_096)
+def formula(tex: str) -> str:
+    """Return a formula as a line of characters."""
+    try:
+        made = mathml.parse(tex)
+    except ValueError:
+        return tex
+    content = ElementTree.fromstring(made).find("semantics/mrow")
+    assert content is not None
+    return re.sub(r"[ \u00a0]+", " ", _set(content)).strip()
+
+
+def _set(node: ElementTree.Element) -> str:
+    parts = list(node)
+    match node.tag:
+        case "mi" | "mn" | "mtext":
+            return node.text or ""
+        case "mo":
+            return _sign(node)
+        case "mfrac":
+            return f"{_whole(parts[:1], _PRODUCT)}/{_whole(parts[1:])}"
+        case "msqrt":
+            return f"√{_whole(parts)}"
+        case "mroot":
+            return f"{_script(parts[1], _RAISED, '')}√{_whole(parts[:1])}"
+        case "mspace":
+            return " "
+        case "msup" | "mover":
+            return _above(parts)
+        case "msub" | "munder" | "msubsup" | "munderover":
+            scripts = zip(parts[1:], (_LOWERED, _RAISED), "_^", strict=False)
+            return _set(parts[0]) + "".join(_script(*each) for each in scripts)
+        case "mtable":
+            return "; ".join(", ".join(map(_set, row)) for row in parts)
+    return "".join(map(_set, _apart(parts)))
+
+
+def _apart(parts: Sequence[ElementTree.Element]) -> Iterator[ElementTree.Element]:
+    """Yield the parts of a row with a space between a number and the fraction that follows it."""
+    for place, part in enumerate(parts):
+        if place and part.tag == "mfrac" and parts[place - 1].tag == "mn":
+            yield ElementTree.Element("mspace")
+        yield part
+
+
+def _sign(node: ElementTree.Element) -> str:
+    sign = (node.text or "").strip()
+    return f" {sign} " if sign in _SPACED and node.get("form") != "prefix" else sign
+
+
+def _whole(parts: Sequence[ElementTree.Element], one: re.Pattern[str] = _ONE) -> str:
+    """Return parts as one thing, in brackets where they are more."""
+    made = "".join(map(_set, parts)).strip()
+    return made if one.fullmatch(made) else f"({made})"
+
+
+def _above(parts: Sequence[ElementTree.Element]) -> str:
+    sign = (parts[1].text or "").strip()
+    if parts[1].tag == "mo" and sign in _ACCENTS:
+        return "".join(letter + _ACCENTS[sign] for letter in _set(parts[0]))
+    if sign in ("°", "′", "″", "∘"):
+        return _set(parts[0]) + ("°" if sign == "∘" else sign)
+    return _set(parts[0]) + _script(parts[1], _RAISED, "^")
+
+
+def _script(node: ElementTree.Element, small: dict[str, str], mark: str) -> str:
+    """Return a power or an index in small characters; behind a mark where there are none for it."""
+    made = _set(node).replace(" ", "")
+    if all(letter in small for letter in made):
+        return "".join(small[letter] for letter in made)
+    return mark + (made if len(made) == 1 else f"({made})")
