@@ -36,9 +36,9 @@ _NEWER = {
 
 #: Offline courses, with the beginning of their content hash.
 COURSES = {
-    "mathematics national_5 18": "1ab254b25cf74b2a",
-    "application_of_mathematics national_4 5": "a1d83e75a928cd72",
-    "physics higher 5": "11a479cd4bfc51f6",
+    "mathematics national_5 18": "9e02f9dea4cf546b",
+    "application_of_mathematics national_4 5": "d53279e62fd3a479",
+    "physics higher 5": "b79526ae92d3d06d",
 }
 
 
