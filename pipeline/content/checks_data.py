@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from pipeline.content.findings import Case, Fault
 from pipeline.content.lesson import Item
+from pipeline.content.numbers import CONSTANTS, FORMULA, OF_TIME, OF_UNITS, brought_by, without_formulas
 from pipeline.content.question import AskedPart, asked, calculated
 from pipeline.drawing import figure
 from pipeline.maths import units
@@ -26,28 +27,18 @@ from pipeline.maths.trees import NotReadError
 _NUMBER = re.compile(
     r"(?<![\w.^])(\d+(?:(?:,|\{,\})\d{3})*(?:\.\d+)?)(?:\s*(?:\\times|×|\*)\s*10\s*\^\s*[({]?\s*([-−]?\d{1,3})\s*[)}]?)?"
 )
-_FORMULA = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
 #: A formula that is one number, as quantities in powers of ten are printed.
 _ALONE = re.compile(r"\\\(\s*[-−]?\d[\d.,]*(?:\s*\\times\s*10\^(?:\{[-−]?\d+\}|\d))?\s*\\\)")
 _UNIT = re.compile(rf"\s?(?:\\\)\s?)?({units.PATTERN.pattern})")
 _ROUNDED = re.compile(r"\b(?:significant|decimal|nearest)\b", re.IGNORECASE)
-#: Numbers that formulas bring along, whatever the data are; those of turns, time and percentages.
+#: Numbers that formulas bring along, whatever the data are.
 _OF_FORMULAS = frozenset(Fraction(n) for n in ("0", "1", "2", "0.5", "3", "4", "100"))
-_OF_TIME, _OF_TURNS = (frozenset(map(Fraction, numbers)) for numbers in ((60, 3600), (90, 180, 270, 360)))
-_TIME = re.compile(r"\b(?:min|mins|minutes?|hours?|h|seconds?|s|km/h|kWh)\b")
-_TURN = re.compile(
-    r"°|\b(?:angle|turn|pie|triangle|circle|polygon|bearing|sector|arc|square|rectangle)s?\b", re.IGNORECASE
-)
 #: A number of things, and words that make none of what stands before them.
 _COUNT = re.compile(r"(?<![\w.,£])(\d+) (?:equal |whole |black |blue |red )?([a-z]{3,})\b")
 _NO_THINGS = frozenset((
     "significant", "decimal", "figures", "times", "and", "per", "for", "from", "with", "out", "are", "more", "less",
     "than", "years",
 ))  # fmt: skip
-#: Constants of the data sheet.
-CONSTANTS = frozenset(
-    Fraction(n) for n in ("9.8", "3e8", "6.67e-11", "6.63e-34", "1.6e-19", "9.11e-31", "1.673e-27", "1.675e-27", "340")
-)
 _LIST = re.compile(r"\b(?:mean|median|sd|iqr|max|min|lower_quartile|upper_quartile)\(([^()]*)\)")
 #: Questions whose answer is the same equation in another form.
 REARRANGED = re.compile(r"\b(?:subject|rearrange|solve|make \\\(\w+\\\))\b", re.IGNORECASE)
@@ -56,7 +47,7 @@ _POWERS = tuple(Fraction(10) ** n for n in range(-12, 13) if n)
 
 @dataclass(frozen=True)
 class Datum:
-    """One number of a stem with what stands behind it."""
+    """Holds one number of a stem with what stands behind it."""
 
     value: Fraction
     text: str
@@ -66,7 +57,7 @@ class Datum:
 def data_of(text: str) -> list[Datum]:
     """Return the quantities of a text: numbers with a unit or a currency, none of those that say how to round."""
     plain = _ALONE.sub(lambda match: match[0][2:-2] + " ", text)
-    plain = _FORMULA.sub(lambda match: " " * len(match[0]), plain)
+    plain = FORMULA.sub(lambda match: " " * len(match[0]), plain)
     found = []
     for match in _NUMBER.finditer(plain):
         unit = _UNIT.match(plain, match.end())
@@ -100,7 +91,10 @@ def slips(case: Case) -> Iterator[Fault]:
         strange += [n for text in calculations for n in _more_often(text, there)]
         known = {*used, *(n for text in (item.answer or "", *item.working) for n in values_in(text))}
         unused = [
-            datum for datum in [*data_of(item.ask), *_counts(item.ask)] if not _used(datum, known) and datum.value != 0
+            datum
+            for datum in [*data_of(item.ask), *_counts(item.ask)]
+            # "Each month for 1 year": a one is seldom calculated with.
+            if not _used(datum, known) and datum.value not in (0, 1)
         ]
         if strange and unused:
             found = f"{unused[0].text} {unused[0].unit} is not used, and {float(strange[0]):g} is not in the question"
@@ -111,13 +105,12 @@ def slips(case: Case) -> Iterator[Fault]:
 def _brought(item: Item) -> frozenset[Fraction]:
     """Return the numbers that a calculation brings along, by what its question is about."""
     text = " ".join([item.ask, *(part.ask for part in item.parts or ()), *(one.kind for one in item.figures or ())])
-    more = (_OF_TIME if _TIME.search(text) else frozenset()) | (_OF_TURNS if _TURN.search(text) else frozenset())
-    return _OF_FORMULAS | more
+    return _OF_FORMULAS | OF_UNITS | CONSTANTS | brought_by(text)
 
 
 def _counts(text: str) -> list[Datum]:
     """Return the numbers of people and things in the words of a text."""
-    found = _COUNT.finditer(_FORMULA.sub(" … ", text))
+    found = _COUNT.finditer(without_formulas(text, " … "))
     return [Datum(Fraction(match[1]), match[1], match[2]) for match in found if match[2] not in _NO_THINGS]
 
 
@@ -201,7 +194,17 @@ def _off_by(one: AskedPart, factors: Mapping[Fraction, Fraction], unit: float) -
         return ""
     ratio = abs(shown / value) if value and shown else 1.0
     power = round(math.log10(ratio)) if 1e-30 < ratio < 1e30 else 0
-    return f"10^{power}" if power and abs(ratio / 10.0**power - 1) < 1e-6 else ""
+    made = list(_made(one.expression, factors))
+    off = power and abs(ratio / 10.0**power - 1) < 1e-6 and abs(power) not in (*made, sum(made))
+    return f"10^{power}" if off else ""
+
+
+def _made(expression: str, factors: Mapping[Fraction, Fraction]) -> Iterator[int]:
+    """Yield the powers of ten that convert a whole product or sum: of 45*8/100, (85+45)/100."""
+    for match in re.finditer(rf"(?:{_NUMBER.pattern})?\s*[*/]\s*\(?(10+)\b(?!\.)", expression):
+        if Fraction(match[3]) not in factors:
+            own = factors.get(value_of(match), Fraction(1)) if match[1] else Fraction(1)
+            yield len(match[3]) - 1 - round(abs(math.log10(own)))
 
 
 def shown(item: Item) -> list[Fraction]:
@@ -230,7 +233,8 @@ def _more_often(text: str, shown: Sequence[Fraction]) -> Iterator[Fraction]:
 
 def _used(datum: Datum, known: set[Fraction]) -> bool:
     value = datum.value
-    forms = {value, *(value * power for power in _POWERS), value / 60, value * 60, value * 3600, value / 3600}
+    steps = OF_TIME if re.match("day|week|month|year", datum.unit) else map(Fraction, (60, 3600))
+    forms = {value, *(value * power for power in _POWERS), *(form for n in steps for form in (value * n, value / n))}
     if datum.unit in ("%", "per cent"):
         forms |= {1 + value / 100, 1 - value / 100, 100 - value, 100 + value}
     return bool(forms & known)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.content import checks_remarks
 from pipeline.content.checks_data import data_of
-from pipeline.content.findings import Case, Fault
+from pipeline.content.findings import Case, Fault, Severity
 from pipeline.content.lesson import Item, Option, QuestionCard, WorkedExample
 from pipeline.content.levels import level_row
 from pipeline.drawing import figure as drawing
@@ -120,7 +120,7 @@ _ONE_MARK = re.compile(r"^\W*(?:state|name|write down)\b(?!.{0,80}\b(?:and|two|t
 
 
 #: How many marks a question says it carries: "(4)" at its end, "[3 marks]".
-_CARRIES = re.compile(r"[(\[](\d{1,2})(?:\s?marks?)?[)\]]\s*$|[(\[]?\b(\d{1,2}) marks\b[)\]]?\s*$")
+_CARRIES = re.compile(r"(?:[(\[](\d{1,2})\s?marks?|(?<=[.?!])\s*[(\[](\d{1,2}))[)\]]\s*$")
 
 
 def _carried(where: str, item: Item) -> Iterator[Fault]:
@@ -130,8 +130,8 @@ def _carried(where: str, item: Item) -> Iterator[Fault]:
         label = f"({'abcdef'[place]})"
         asked.append((f"{where}{label}.ask", part.ask, sum(text.startswith(label) for text in item.marks)))
     for at, text, count in asked:
-        if (said := _CARRIES.search(text)) and int(said[1] or said[2]) != count and not text.endswith(")\\)"):
-            yield Fault(at, f"{said[0]}, but there are {count} marks", "as many as in marks")
+        if (said := _CARRIES.search(text)) and int(said[1] or said[2]) != count:
+            yield Fault(at, f"{said[0].strip()}, but there are {count} marks", "as many as in marks")
 
 
 def marks(case: Case) -> Iterator[Fault]:
@@ -239,6 +239,10 @@ def figures(case: Case) -> Iterator[Fault]:
             yield from _titles(f"c{number}.figures.{place}", figure.model_dump())
 
 
+#: A value that a title gives with its place: "5.00 at 0.71 s".
+_READING = re.compile(rf"({_NUMBER.pattern})(?= at )")
+
+
 def _calculation(part: Item | WorkedExample) -> str:
     pieces = [part, *(part.parts or ())] if isinstance(part, Item) else []
     return " ".join(piece.expression or "" for piece in pieces)
@@ -260,12 +264,17 @@ def _other_data(where: str, figure: Mapping[str, Any], asked: str, calculation: 
 
 
 def _titles(where: str, figure: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield where the title of a figure tells a number that its lines do not have."""
+    """Yield where the title of a figure tells a quantity that its lines do not have."""
     titles = [line for line in figure["lines"] if line.startswith("title:")]
     there = {_value(n) for line in figure["lines"] if line not in titles for n in _NUMBER.findall(line)}
-    told = [n for line in titles for n in _NUMBER.findall(line) if _value(n) not in there]
-    if titles and len(there) > 2 and told and len(told) < len(there):
-        yield Fault(where, f"the title says {told[0]}, the lines do not", "a title with the numbers of the figure")
+    told = {float(datum.value): datum.text for line in titles for datum in data_of(line)}
+    told |= {_value(n): n for line in titles for n in _READING.findall(line)}
+    strange = [text for value, text in told.items() if value not in there]
+    if len(there) > 2 and strange and len(strange) < len(there):
+        # A title of no number of the lines may name a thing: "Times for the 100 m".
+        severity: Severity = "R" if len(strange) < len(told) else "W"
+        found = f"the title says {strange[0]}, the lines do not"
+        yield Fault(where, found, "a title with the numbers of the figure", severity)
 
 
 def _rows(where: str, figure: Mapping[str, Any], asked: str) -> Iterator[Fault]:
@@ -275,9 +284,15 @@ def _rows(where: str, figure: Mapping[str, Any], asked: str) -> Iterator[Fault]:
         cells, label = _NUMBER.findall(value), name.strip()
         if not bar or len(cells) != 1 or "|" in label or len(label) < 4:
             continue
-        said = re.search(rf"\b{re.escape(label)}\b (?:is|of|was|=) (?:about )?£?({_NUMBER.pattern})", asked, re.I)
-        if said and "\\(" not in said[0] and _value(said[1]) != _value(cells[0]):
-            yield Fault(where, f"{line}, but the question says {said[0]}", "the numbers of the question")
+        quantity = rf"\b{re.escape(label)}\b (?:is|of|was|=) (?:about )?£?({_NUMBER.pattern})(\s?%)?"
+        found = [said for said in re.finditer(quantity, asked, re.I) if bool(said[2]) == ("%" in line)]
+        yield from _unlike(where, line, found, cells[0])
+
+
+def _unlike(where: str, line: str, found: Sequence[re.Match[str]], drawn: str) -> Iterator[Fault]:
+    """Yield where a question names what a line of a figure names, and nowhere with its number."""
+    if found and all(_value(said[1]) != _value(drawn) for said in found):
+        yield Fault(where, f"{line}, but the question says {found[0][0]}", "the numbers of the question")
 
 
 def _fit(where: str, figure: Mapping[str, Any]) -> Iterator[Fault]:
@@ -316,12 +331,11 @@ def _contradictions(where: str, figure: Mapping[str, Any], asked: str) -> Iterat
             continue
         names = (name.strip(), name.strip()[::-1]) if re.fullmatch(r"[A-Z]{2}", name.strip()) else (name.strip(),)
         for label in names:
-            said = re.search(
+            said = re.finditer(
                 rf"\b{re.escape(label)}\b(?: is| are| =|,? of| measures|\\\)| has(?: a)? length(?: of)?|:)*"
                 r"\s*[^\w£(]{0,3}"
                 r"(\d[\d,]*(?:\.\d+)?)(?![\d.]*\s*(?:times|:))",
                 asked,
                 re.I if len(label) > 2 else 0,
             )
-            if said and float(said[1].replace(",", "")) != float(number[0].replace(",", "")):
-                yield Fault(where, f"{line}, but the question says {said[0]}", "the numbers of the question")
+            yield from _unlike(where, line, list(said), number[0])

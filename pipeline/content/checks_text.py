@@ -13,10 +13,10 @@ from pipeline.content.cast import PEOPLE, PLACES
 from pipeline.content.findings import Case, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item
 from pipeline.content.levels import level_row
+from pipeline.content.numbers import without_formulas
 from pipeline.publish import mathml
 
 _WORD = re.compile(r"\w+")
-_MATHS = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
 #: Full stop, question mark or exclamation mark before a space and a capital, or the end of a paragraph.
 _SENTENCE = re.compile(r"(?<=[.!?])[\"”’']?\s+(?=[\"“‘']?[A-Z\\£\d(])|\n+")
 
@@ -58,7 +58,7 @@ def reading(case: Case) -> Iterator[Fault]:
 
 
 def _readable(where: str, text: str, sentence: tuple[int, int], long_words: int, terms: str) -> Iterator[Fault]:
-    plain = _MATHS.sub("x", text)
+    plain = without_formulas(text, "x")
     lengths = [len(one.split()) for one in _SENTENCE.split(plain) if one.strip()]
     for found, limit, what in ((mean(lengths), sentence[0], "on average"), (max(lengths), sentence[1], "at most")):
         if (found := round(found, 1)) > limit:
@@ -152,23 +152,29 @@ def stem_of(term: str) -> str:
     return re.sub(r"(?:ies|es|s|ing|ed|e|y)$", "", plain) if len(plain) > 5 else plain
 
 
-#: American spelling → British.
+#: American word → British.
 _AMERICAN = {
-    "color": "colour", "colors": "colours", "center": "centre", "centers": "centres", "meter": "metre",
-    "meters": "metres", "centimeter": "centimetre", "centimeters": "centimetres", "kilometer": "kilometre",
-    "kilometers": "kilometres", "liter": "litre", "liters": "litres", "gray": "grey", "math": "maths",
-    "favorite": "favourite", "neighbor": "neighbour", "neighbors": "neighbours", "labor": "labour",
-    "theater": "theatre", "traveled": "travelled", "traveling": "travelling", "canceled": "cancelled",
-    "modeling": "modelling", "labeled": "labelled", "labeling": "labelling", "aluminum": "aluminium",
+    "center": "centre", "centers": "centres", "centered": "centred",
+    "centimeter": "centimetre", "centimeters": "centimetres", "kilometer": "kilometre", "kilometers": "kilometres",
+    "liter": "litre", "liters": "litres", "fiber": "fibre", "fibers": "fibres", "theater": "theatre",
+    "theaters": "theatres", "gray": "grey", "math": "maths", "aluminum": "aluminium", "defense": "defence",
+    "offense": "offence", "cozy": "cosy", "plow": "plough", "skeptical": "sceptical", "jewelry": "jewellery",
     "sidewalk": "pavement", "soccer": "football", "vacation": "holiday", "gasoline": "petrol", "cookie": "biscuit",
-    "cookies": "biscuits", "dime": "coin", "nickels": "coins", "trapezoid": "trapezium", "analyze": "analyse",
-    "counterclockwise": "anticlockwise", "organize": "organise", "realize": "realise", "recognize": "recognise",
-    "factorize": "factorise", "factoring": "factorising", "simplifed": "simplified", "airplane": "aeroplane",
-    "program": "programme", "license": "licence", "truck": "lorry", "apartment": "flat", "grade level": "stage",
+    "cookies": "biscuits", "dime": "coin", "nickels": "coins", "trapezoid": "trapezium", "factoring": "factorising",
+    "counterclockwise": "anticlockwise", "simplifed": "simplified", "airplane": "aeroplane", "apartment": "flat",
+    "grade level": "stage",
 }  # fmt: skip
-#: Words that are American only as this, and right in computing or as a verb.
-_EITHER = frozenset({"program", "license", "truck", "meter", "meters"})
-_AMERICAN_WORD = re.compile(r"\b(" + "|".join(word for word in _AMERICAN if word not in _EITHER) + r")\b", re.I)
+_AMERICAN_WORD = re.compile(rf"\b(?:{'|'.join(_AMERICAN)})\b", re.I)
+#: American kind of word → what is British in it: organized, behavior, traveled.
+_AMERICAN_KINDS: tuple[tuple[re.Pattern[str], str], ...] = (
+    # Size, prize and seize are so in British English, too; capitalize() is code.
+    (re.compile(r"(?<![.\w])(?!(?:(?:re|down|over|under|out|mid|cap)?siz|(?:ap)?priz|seiz|maiz|assiz|baiz|beliz))"
+                r"(\w+[iy])z(e[drs]?|ers|ing|ations?|ational|able)\b(?!\()", re.I), r"\1s\2"),
+    (re.compile(r"\b((?:behavi|col|endeav|fav|flav|harb|hon|hum|lab|neighb|od|rum|sav|tum|vap|arm|parl)o)"
+                r"(r(?:s|ed|ing|ful|less|able|ably|hood|hoods|al|ite|ites)?)\b", re.I), r"\1u\2"),
+    (re.compile(r"\b((?:travel|cancel|model|label|level|signal|fuel|total|dial|tunnel|marvel|quarrel))"
+                r"(ed|ing|ers?)\b", re.I), r"\1l\2"),
+)  # fmt: skip
 _FOREIGN = re.compile(
     r"(?<!\\)\$\s?\d|\b\d+(?:\.\d+)?\s?(?:dollars?|cents?|°F|degrees Fahrenheit|lbs?|ounces?|fluid ounces|gallons?"
     r"|feet|foot|inch(?:es)?|yards?)\b|\b(?:kilo|centi|milli)?meters\b|\b(?:kilo|centi|milli)meter\b",
@@ -179,11 +185,19 @@ _FOREIGN = re.compile(
 def britain(case: Case) -> Iterator[Fault]:
     """Check for British spelling, pounds and metric units."""
     for where, text in case.texts:
-        plain = _MATHS.sub(" ", text)
-        if found := _AMERICAN_WORD.search(plain):
-            yield Fault(where, found[1], f"British English: {_AMERICAN[found[1].lower()]}")
+        plain = without_formulas(text, " ")
+        if american := _american(plain):
+            yield Fault(where, american[0], f"British English: {american[1]}")
         if found := _FOREIGN.search(plain):
             yield Fault(where, found[0], "pounds and pence, metric units")
+
+
+def _american(text: str) -> tuple[str, str] | None:
+    """Return an American word of a text and the British one, None where there is none."""
+    if found := _AMERICAN_WORD.search(text):
+        return found[0], _AMERICAN[found[0].lower()]
+    kinds = ((pattern.search(text), british) for pattern, british in _AMERICAN_KINDS)
+    return next(((found[0], found.expand(british)) for found, british in kinds if found), None)
 
 
 _PERSON = re.compile(rf"\b(?:{'|'.join(PEOPLE)})\b")
@@ -247,7 +261,8 @@ _DANGEROUS = re.compile(
     r"|look (?:straight |directly )?into the (?:beam|laser)|touch the (?:live|bare) wires?"
     r"|push .{0,20}into (?:a|the) (?:mains )?socket|without (?:goggles|supervision|a guard|gloves)"
     r"|(?:drop\w*|throw\w*) .{1,40}(?:from|out of) (?:a|an|the) (?:\w+ )?(?:window|roof|balcony)\b.{0,60}\bcatch"
-    r"|(?:let|ask|have) .{1,30}(?:drop|throw|climb) .{1,40}(?:window|roof|balcony|desks?|chairs?)"
+    r"|(?:let|ask|have) .{1,30}(?:drop|throw|climb) .{1,40}(?:window|roof|balcony)"
+    r"|(?:let|ask|have) .{1,30}climb .{1,40}(?:desks?|chairs?)"
     r"|(?:stand|sit|hold a hand) (?:below|under|beneath) (?:the|a) (?:falling|swinging|hanging|heavy)"
     r"|connect .{1,30}to the mains|(?:heat|boil) .{1,30}in a (?:sealed|closed|stoppered|corked)"
     r"|mix (?:the )?bleach|add (?:the )?water to (?:the )?(?:concentrated )?(?:acid|sulfuric acid)"
@@ -270,13 +285,19 @@ def safety(case: Case) -> Iterator[Fault]:
             continue
         if found := _BLOCKED.search(text):
             yield Fault(where, found[0], "nothing of the kind in a lesson")
-        if (found := _DANGEROUS.search(text)) and not _REFUSED.search(text[max(0, found.start() - 40) : found.end()]):
-            yield Fault(where, found[0], "no instruction for dangerous work")
+        if dangerous := next((found for found in _DANGEROUS.finditer(text) if not _forbidden(found)), None):
+            yield Fault(where, dangerous[0], "no instruction for dangerous work")
         for category, pattern in _WARNED.items() if _ANY_WARNED.search(text) else ():
             # A label of any kind that quotes it will do: kinds overlap.
             found = None if category in told else re.search(pattern, text, re.I)
             if found and not any(found[0].lower() in label.lower() for label in labels):
                 yield Fault(where, found[0], f"another setting, or a label ({category}) that quotes it", "R")
+
+
+def _forbidden(found: re.Match[str]) -> bool:
+    """Say whether the sentence of dangerous words forbids them, shortly before or within."""
+    before = re.split(r"[.!?]\s", found.string[max(0, found.start() - 40) : found.start()])[-1]
+    return _REFUSED.search(before + found[0]) is not None
 
 
 def notation(case: Case) -> Iterator[Fault]:

@@ -16,11 +16,11 @@ from typing import Any
 
 from sympy import Integer, Rational
 
-from pipeline.content.checks_data import CONSTANTS, REARRANGED, from_data, shown
+from pipeline.content.checks_data import REARRANGED, from_data, shown
 from pipeline.content.checks_remarks import answers, false_results, slips, strangers
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item, WorkedExample
-from pipeline.content.numbers import FORMULA, in_words, numbers_alone, without_formulas
+from pipeline.content.numbers import CONSTANTS, FORMULA, in_words, numbers_alone, without_formulas
 from pipeline.content.question import AskedPart, asked
 from pipeline.content.relationships import course_formulas
 from pipeline.maths.evaluation import EvaluationError
@@ -448,7 +448,7 @@ def _prose(where: str, text: str, known: Lines) -> Iterator[Fault]:
             yield Fault(where, said, "a sum that is true")
 
 
-_WHERE = re.compile(r"\b(?:if|when|where|only|unless)\b", re.IGNORECASE)
+_WHERE = re.compile(r"\b(?:if|when|where|only|unless|equations?|lines?|solv\w+)\b", re.IGNORECASE)
 
 
 def _false_laws(found: Sequence[PrintedStatement]) -> Iterator[str]:

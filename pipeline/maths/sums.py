@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-_N = r"(?P<{}>\d[\d,]*(?:\.\d+)?)"
-_IS = r"\s(?:is|are|makes?|equals?|gives?)\s"
-_RESULT = rf"{_IS}(?:£\s?)?{_N.format('c')}(?![\d.,]*\d|\s?(?:%|per cent|times|more|less|out|of|/|×|x\s|or|and|to|in))"
-_SUMS = (
-    (rf"{_N.format('a')}\s?(?:%|per cent)\sof\s(?:£\s?)?{_N.format('b')}{_RESULT}", lambda a, b: a * b / 100),
-    (
-        rf"{_N.format('a')}\s(?:and|plus|\+)\s{_N.format('b')}\s(?:make|makes|equals?|give)\s{_N.format('c')}",
-        lambda a, b: a + b,
-    ),
-    (rf"{_N.format('a')}\s(?:times|×|multiplied by)\s{_N.format('b')}{_RESULT}", lambda a, b: a * b),
-    (rf"{_N.format('a')}\s(?:minus|−|take away)\s{_N.format('b')}{_RESULT}", lambda a, b: a - b),
-    (rf"{_N.format('a')}\s(?:divided by|÷)\s{_N.format('b')}{_RESULT}", lambda a, b: a / b),
-    (rf"\b[Hh]alf of (?:£\s?)?{_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b / 2),
-    (rf"\b(?:[Dd]ouble|[Tt]wice) (?:£\s?)?{_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b * 2),
-    (rf"\b[Aa] quarter of (?:£\s?)?{_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b / 4),
-    (rf"\b[Aa] third of (?:£\s?)?{_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b / 3),
-    (rf"\b[Tt]he square of {_N.format('b')}(?P<a>){_RESULT}", lambda a, b: b * b),
-    (rf"\b[Tt]he square root of {_N.format('b')}(?P<a>){_RESULT}", lambda a, b: _whole_root(b, 2)),
-    (rf"\b[Tt]he cube root of {_N.format('b')}(?P<a>){_RESULT}", lambda a, b: _whole_root(b, 3)),
-    (rf"{_N.format('b')}\ssquared(?P<a>){_RESULT}", lambda a, b: b * b),
-)
-#: "90°, 162° and 108° make 360°": three numbers or more, and their sum.
-_MANY = re.compile(
-    r"(?<![\d.,] )((?:£?\d[\d,]*(?:\.\d+)?[°%]?(?:,| and|, and| plus)\s){2,}£?\d[\d,]*(?:\.\d+)?)[°%]?"
-    r"\s(?:together\s)?(?:make|makes|add up to|come to|give|total)\s£?(?P<c>\d[\d,]*(?:\.\d+)?)(?![\d.,]*\d)"
-)
+from pipeline.maths import units
 
+_DIGITS = r"\d+(?:,\d{3})*(?:\.\d+)?"
+_A, _B, _C = (rf"(?P<{name}>{_DIGITS})" for name in "abc")
+#: Words behind a number that make another of it: "3 million", "3 remainder 4", "12 tens", "2 plus 2", "1 pair".
+_OTHER = (
+    r"[%/×÷+−½¼¾⅓⅔]|(?:x|per cent|times|more|less|out|of|or|and|to|in|plus|minus|squared|cubed|divided|multiplied"
+    r"|remainder|tens|hundreds?|thousands?|millions?|billions?|dozens?|pairs?|wholes?|hal(?:f|ves)|thirds?|quarters?"
+    r"|(?!months?\b)\w+ths?)\b"
+)
+_NO_MORE = r"(?![\d.,]*\d)"
+_RESULT = rf"\s(?:is|are|makes?|equals?|gives?)\s(?:£\s?)?{_C}{_NO_MORE}(?!,?\s?(?:{_OTHER}))"
+#: Behind "3, 4 and 5 make 12" only a unit: they make 1 right angle, and 6 numbers.
+_TOTAL = (
+    rf"£?{_C}{_NO_MORE}(?:\s?(?:[°%]|{units.PATTERN.pattern}))?(?=\s*(?:[.,;:)…]|$)|\s(?:in all|altogether|together)\b)"
+)
+_SUMS: tuple[tuple[str, Callable[[Fraction, Fraction], Fraction]], ...] = (
+    (rf"{_A}\s?(?:%|per cent)\sof\s(?:£\s?)?{_B}{_RESULT}", lambda a, b: a * b / 100),
+    (rf"{_A}\sand\s{_B}\smakes?\s{_TOTAL}", lambda a, b: a + b),
+    (rf"{_A}\s(?:plus|\+)\s{_B}{_RESULT}", lambda a, b: a + b),
+    (rf"{_A}\s(?:times|×|multiplied by)\s{_B}{_RESULT}", lambda a, b: a * b),
+    (rf"{_A}\s(?:minus|−|take away)\s{_B}{_RESULT}", lambda a, b: a - b),
+    (rf"{_A}\s(?:divided by|÷)\s{_B}{_RESULT}", lambda a, b: a / b),
+    (rf"\b[Hh]alf of (?:£\s?)?{_B}(?P<a>){_RESULT}", lambda a, b: b / 2),
+    (rf"\b(?:[Dd]ouble|[Tt]wice) (?:£\s?)?{_B}(?P<a>){_RESULT}", lambda a, b: b * 2),
+    (rf"\b[Aa] quarter of (?:£\s?)?{_B}(?P<a>){_RESULT}", lambda a, b: b / 4),
+    (rf"\b[Aa] third of (?:£\s?)?{_B}(?P<a>){_RESULT}", lambda a, b: b / 3),
+    (rf"\b[Tt]he square of {_B}(?P<a>){_RESULT}", lambda a, b: b * b),
+    (rf"\b[Tt]he square root of {_B}(?P<a>){_RESULT}", lambda a, b: _whole_root(b, 2)),
+    (rf"\b[Tt]he cube root of {_B}(?P<a>){_RESULT}", lambda a, b: _whole_root(b, 3)),
+    (rf"{_B}\ssquared(?P<a>){_RESULT}", lambda a, b: b * b),
+)
+#: "90°, 162° and 108°": three numbers or more.
+_MANY = re.compile(rf"(?<![\d.,] )(?:£?{_DIGITS}[°%]?(?:,| and|, and| plus)\s){{2,}}£?{_DIGITS}[°%]?")
+_MAKE = re.compile(rf"\s(?:together\s)?(?:makes?|add up to|come to|total)\s{_TOTAL}")
+#: Numbers that stand side by side or are multiplied: "the factors 2, 3 and 5 make 30".
+_NO_SUM = re.compile(r"\b(?:digits?|factors?|product|multipl\w+)\b", re.IGNORECASE)
 #: A number that a sum may begin with.
 _WHOLE = re.compile(r"\d\s$")
 
@@ -43,19 +53,26 @@ def _whole_root(value: Fraction, index: int) -> Fraction:
 
 def false_sums(sentence: str) -> Iterator[str]:
     """Yield the sums of a sentence that are not true: "20 % of 80 is 18"."""
-    for match in _MANY.finditer(sentence):
-        parts = [Fraction(n.replace(",", "").rstrip(".")) for n in re.findall(r"\d[\d,]*(?:\.\d+)?", match[1])]
-        if sum(parts) != Fraction(match["c"].replace(",", "").rstrip(".")):
-            yield f"{match[0]} is not true"
+    for many in _MANY.finditer(sentence):
+        total = _MAKE.match(sentence, many.end())
+        parts = [_value(number) for number in re.findall(_DIGITS, many[0])]
+        if total and sum(parts) != _value(total["c"]) and not _NO_SUM.search(sentence):
+            yield f"{many[0]}{total[0]} is not true"
+    # The last two of three numbers are no pair.
+    pairs = _MANY.sub("…", sentence)
     for pattern, rule in _SUMS:
         for match in re.finditer(
-            rf"(?:^|[,;:(…]\s*|\b(?:and|[Ss]o|that|[Bb]ecause|[Tt]hen|as|since|[Hh]ere)\s){pattern}", sentence
+            rf"(?:^|[,;:(…]\s*|\b(?:and|[Ss]o|that|[Bb]ecause|[Tt]hen|as|since|[Hh]ere)\s){pattern}", pairs
         ):
-            if _WHOLE.search(sentence[: match.start()]) and match[0].startswith("and "):
+            if _WHOLE.search(pairs[: match.start()]) and match[0].startswith("and "):
                 # "£68 and 15 % of £68 is £78.20": the sum begins before.
                 continue
-            a, b, c = (Fraction((match[name] or "0").replace(",", "").rstrip(".")) for name in "abc")
+            a, b, c = (_value(match[name] or "0") for name in "abc")
             if b and abs(rule(a, b) - c) > Fraction(1, 2) / 10 ** len(match["c"].partition(".")[2]) * (
                 rule(a, b) % 1 != 0
             ):
                 yield f"{match[0]} is not true"
+
+
+def _value(number: str) -> Fraction:
+    return Fraction(number.replace(",", ""))

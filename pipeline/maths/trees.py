@@ -41,11 +41,11 @@ _INVERSES = {"asin": asin, "acos": acos, "atan": atan}
 
 
 class NotReadError(Exception):
-    """Why a text is not compared by code; never a fault of the text."""
+    """Says why a text is not compared by code; never a fault of the text."""
 
 
 class DivisionByNoughtError(NotReadError):
-    """Why a text has no value: it divides by nought, and is wrong wherever it claims one."""
+    """Says that a text has no value: it divides by nought, and is wrong wherever it claims one."""
 
 
 @dataclass(frozen=True)
