@@ -187,9 +187,13 @@ class ShownQuestion:
             yield str(values.get(f"{self.address}.wrong.{place}", "")), slip["method"], slip["error"]
 
 
+def is_written(answer: str) -> bool:
+    """Return whether an answer is a sentence, not a value or a few words."""
+    return len(_WORD.findall(_FORMULA.sub("", answer))) > _FEW_WORDS
+
+
 def _short(answer: str) -> str:
-    """Return an answer that is a value or a few words, "" for another."""
-    return "" if len(_WORD.findall(_FORMULA.sub("", answer))) > _FEW_WORDS else answer
+    return "" if is_written(answer) else answer
 
 
 def divided(text: str) -> tuple[str, str]:
