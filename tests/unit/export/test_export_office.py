@@ -1,0 +1,180 @@
+"""Office files: what they hold, for whom, in which styles; formulas that Office edits; the same bytes each time."""
+
+from __future__ import annotations
+
+import copy
+import io
+import re
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from pipeline.export.base import TEACHER, Selection, audience, export
+from pipeline.export.omml import MATHS, OfficeMaths
+from pipeline.export.passages import Formula, line
+from pipeline.publish.base import Bundle
+from pipeline.publish.view import CourseView
+from tests import publishing
+from tests.sites import BUNDLES
+
+pytest.importorskip("docx")
+#: What no pupil may read.
+SECRET = "SECRETWORD"
+
+
+def made(bundle: Bundle, name: str, difficulty: str = "") -> dict[str, bytes]:
+    view = CourseView(bundle)
+    return export(Selection(view, view.lessons[:1], difficulty), [name])
+
+
+def parts(data: bytes) -> dict[str, str]:
+    """The XML parts of an Office file."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name).decode() for name in archive.namelist() if name.endswith((".xml", ".rels"))}
+
+
+def secretive() -> Bundle:
+    """The small course with a word that is in every text for teachers only."""
+    bundle = publishing.bundle(lessons=1)
+    lesson = bundle.lessons[0]["lesson"]
+    for card in lesson["cards"]:
+        for item in card.get("items") or ():
+            _mark(item)
+            for option in item.get("options") or ():
+                option["why"] += f" {SECRET}"
+            for part in item.get("parts") or ():
+                part["answer"] += f" {SECRET}"
+    for note in lesson["notes"]:
+        note["text"] += f" {SECRET}"
+    lesson["key_points"] = [f"{point} {SECRET}" for point in lesson["key_points"]]
+    return bundle
+
+
+def _mark(item: dict[str, Any]) -> None:
+    item["feedback"] += f" {SECRET}"
+    item["working"] = [f"{step} {SECRET}" for step in item["working"]]
+    item["marks"] = [f"{mark} {SECRET}" for mark in item["marks"]]
+    if item.get("answer"):
+        item["answer"] += f" {SECRET}"
+
+
+@pytest.mark.parametrize("name", ["docx"])
+def test_pupils_files_hold_no_answers(name: str) -> None:
+    found = made(secretive(), name)
+    for path, data in found.items():
+        holds = any(SECRET in part for part in parts(data).values())
+        assert holds == (audience(path) == TEACHER), path
+
+
+@pytest.mark.parametrize("name", ["docx"])
+def test_the_same_course_is_the_same_bytes(name: str) -> None:
+    assert made(copy.deepcopy(BUNDLES["model"]), name) == made(BUNDLES["model"], name)
+
+
+def test_docx_has_three_worksheets_and_their_answers() -> None:
+    stem = "docx/01-simplifying-surds-with-square-factors"
+    kinds = ("support", "core", "challenge")
+    expected = {f"{stem}-{kind}-{what}.docx" for kind in kinds for what in ("worksheet", "answers")}
+    assert set(made(BUNDLES["model"], "docx")) == expected
+    assert set(made(BUNDLES["model"], "docx", "core")) == {f"{stem}-core-worksheet.docx", f"{stem}-core-answers.docx"}
+
+
+def worksheet(kind: str = "support") -> Mapping[str, str]:
+    found = made(BUNDLES["model"], "docx")
+    return parts(found[f"docx/01-simplifying-surds-with-square-factors-{kind}-worksheet.docx"])
+
+
+def test_worksheet_is_a_document_that_office_knows() -> None:
+    whole = worksheet()
+    body, core = whole["word/document.xml"], whole["docProps/core.xml"]
+    assert 'w:w="11906" w:h="16838"' in body or 'w:h="16838" w:w="11906"' in body
+    assert '<dcterms:created xsi:type="dcterms:W3CDTF">1980-01-01T00:00:00Z' in core
+    assert 'w:val="en-GB"' in whole["word/styles.xml"]
+    assert {"Title", "Heading1", "Question", "Option", "ListBullet"} <= set(re.findall(r'w:pStyle w:val="(\w+)"', body))
+    footer = next(text for name, text in whole.items() if "footer" in name)
+    header = next(text for name, text in whole.items() if "header" in name)
+    assert 'w:instr="PAGE"' in footer
+    assert "National 5 Mathematics · lesson 1" in header
+    for words in ("Name", "Date", "Words you need", "Example", "2 marks"):
+        assert words in body
+    assert "<m:oMath" in body
+
+
+def test_room_goes_by_marks_and_by_the_answer() -> None:
+    body = ElementTree.fromstring(worksheet("core")["word/document.xml"])
+    word = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+    heights = [int(height.get(f"{word}val") or 0) for height in body.iter(f"{word}trHeight")]
+    # 24 mm for two marks, 36 mm for three.
+    assert {round(24 * 1440 / 25.4), round(36 * 1440 / 25.4)} <= set(heights)
+
+
+def test_drawing_has_squared_paper_and_pictures_have_words() -> None:
+    body = worksheet("core")["word/document.xml"]
+    described = re.findall(r'<wp:docPr [^>]*descr="([^"]+)"', body)
+    assert "Squared paper for your drawing" in described
+    assert len(described) == body.count("<wp:docPr ")
+
+
+def test_mock_exam_is_one_paper() -> None:
+    view = CourseView(BUNDLES["mock"])
+    exam = tuple(lesson for lesson in view.lessons if lesson.mock_exam)
+    found = export(Selection(view, exam), ["docx"])
+    assert [path.removeprefix(f"docx/{exam[0].file}-") for path in found] == ["paper.docx", "paper-answers.docx"]
+    body = parts(next(iter(found.values())))["word/document.xml"]
+    for words in ("Formulae list", "Paper 1 without a calculator", "60 minutes, 9 marks. No calculator."):
+        assert words in body
+
+
+# --- formulas --------------------------------------------------------------------------------------
+
+
+def office(tex: str) -> str:
+    """Office's mathematics of a formula, as letters: its tags, and texts in quotation marks."""
+    from lxml import etree
+
+    (formula,) = line(rf"\({tex}\)")
+    assert isinstance(formula, Formula)
+    shown = etree.tostring(OfficeMaths().formula(formula.content)).decode()
+    return _said(ElementTree.fromstring(shown))
+
+
+def _said(node: ElementTree.Element) -> str:
+    tag = node.tag.removeprefix(f"{{{MATHS}}}")
+    if tag.startswith("{") or tag in ("rPr", "ctrlPr"):
+        return ""
+    if tag == "r":
+        return "".join(child.text or "" for child in node if child.tag.endswith("}t"))
+    value = node.get(f"{{{MATHS}}}val")
+    inside = "".join(map(_said, node))
+    return f"[{tag}{'=' + value if value is not None else ''}{' ' if inside else ''}{inside}]"
+
+
+@pytest.mark.parametrize(
+    ("tex", "expected"),
+    [
+        (r"\frac{1}{2}x", "[oMath [f [num 1][den 2]]x]"),
+        (r"x^{2}_{1}", "[oMath [sSubSup [e x][sub 1][sup 2]]]"),
+        (r"\sqrt{x}", "[oMath [rad [radPr [degHide=1]][deg][e x]]]"),
+        (r"\sqrt[3]{8}", "[oMath [rad [radPr][deg 3][e 8]]]"),
+        (r"(x+1)^2", "[oMath [sSup [e [d [dPr [begChr=(][endChr=)]][e x+1]]][sup 2]]]"),
+        (r"\overline{AB}", "[oMath [bar [barPr [pos=top]][e AB]]]"),
+        (r"\vec{u}", "[oMath [acc [accPr [chr=\u20d7]][e u]]]"),
+        (r"|x|", "[oMath |x|]"),
+        (
+            r"\int_{0}^{1} x = 2",
+            "[oMath [nary [naryPr [chr=∫][limLoc=subSup]][sub 0][sup 1][e \u2009x]]=2]",
+        ),
+        (
+            r"\begin{cases}1 & a\\2\end{cases}",
+            "[oMath [d [dPr [begChr={][endChr=]][e [m [mPr [plcHide=1][mcs [mc [mcPr [count=1][mcJc=left]]]"
+            "[mc [mcPr [count=1][mcJc=left]]]]][mr [e 1][e a]][mr [e 2][e]]]]]]",
+        ),
+        (r"\lim_{x \to 0} x", "[oMath [limLow [e lim][lim x→0]]\u2009x]"),
+        (r"3\text{ m}", "[oMath 3\u00a0m]"),
+    ],
+)
+def test_formula_becomes_office_mathematics(tex: str, expected: str) -> None:
+    assert office(tex) == expected
