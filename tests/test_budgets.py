@@ -28,7 +28,7 @@ BUDGETS = {
     "store": Budget(10_170, 8),
     "llm": Budget(1_830, 6),
     "publish": Budget(2_970, 8),
-    "content": Budget(4_555, 9),
+    "content": Budget(4_700, 10),
     "bank": Budget(900, 5),
     "maths": Budget(3_530, 6),
     "drawing": Budget(3_205, 7),

@@ -62,6 +62,7 @@ _ORDER = re.compile(r"\b(?:order(?:ed|s)?|sort(?:ed|s)?|ascending|descending|ran
 #: Numbers that need no source, whatever is spoken of; and a year in which something was.
 _OF_ALL = OF_UNITS | CONSTANTS | {Fraction(0), Fraction(1)}
 _YEAR = re.compile(r"\b[Ii]n (1[5-9]\d\d|20\d\d)(?![\d,]|\.\d)")
+_AFTERNOON = re.compile(r"\b(1[3-9]|2[0-3]):\d\d\b")
 _CLOCK = re.compile(r"\d{1,2}[:.]\d\d(?:\s?[ap]m)?$")
 #: A hint that calls what it says the answer, or what a pupil comes to.
 _CALLED_ANSWER = re.compile(r"\b(?:answer|comes? to|(?:should|will) (?:get|find|have))\b", re.IGNORECASE)
@@ -91,6 +92,7 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
         measured = {datum.value for datum in data_of(words)}
         said = numbers_alone(words)
         free = _OF_ALL | brought_by(words) | {Fraction(year) for year in _YEAR.findall(words)} - measured
+        free |= {n for n in map(Fraction, _AFTERNOON.findall(words)) if n - 12 in there}
         told = [n for n in said if n > _SMALL or n.denominator > 1 or n in measured]
         strange = [n for n in told if n not in there | free and not _rounds(n, there | ROUNDED)]
         if not strange:

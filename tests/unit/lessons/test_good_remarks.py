@@ -57,6 +57,7 @@ MASS = ("Find the total of 1.7 kg and 460 g.", "2160 g")
         (TIME, "Remember that an hour has 60 minutes, and a day has 24 of them."),
         (MASS, "Remember that there are 1,000 g in a kilogram."),
         (MASS, "Planck proposed the quantum in 1900."),
+        (("A bus takes 45 minutes from 12:45 pm. When does it arrive?", "1:30 pm"), "On timetables that is 13:30."),
     ],
 )
 def test_numbers_that_everybody_knows_may_be_said(asked: tuple[str, str], feedback: str) -> None:
@@ -65,7 +66,11 @@ def test_numbers_that_everybody_knows_may_be_said(asked: tuple[str, str], feedba
 
 @pytest.mark.parametrize(
     ("asked", "feedback"),
-    [(MASS, "Remember that the bag is 365 g."), (MASS, "The bag was sold in 1900 g.")],
+    [
+        (MASS, "Remember that the bag is 365 g."),
+        (MASS, "The bag was sold in 1900 g."),
+        (("A bus takes 45 minutes from 12:45 pm. When does it arrive?", "1:30 pm"), "On timetables that is 17:30."),
+    ],
 )
 def test_the_same_numbers_of_other_things_are_found(asked: tuple[str, str], feedback: str) -> None:
     assert grave(strangers("c1.q1", item(*asked, feedback=feedback), (), ()))
