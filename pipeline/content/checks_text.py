@@ -168,7 +168,7 @@ _AMERICAN_WORD = re.compile(rf"\b(?:{'|'.join(_AMERICAN)})\b", re.I)
 #: American kind of word → what is British in it: organized, behavior, traveled.
 _AMERICAN_KINDS: tuple[tuple[re.Pattern[str], str], ...] = (
     # Size, prize and seize are so in British English, too; capitalize() is code.
-    (re.compile(r"(?<![.\w])(?!(?:(?:re|down|over|under|out|mid|cap)?siz|(?:ap)?priz|seiz|maiz|assiz|baiz|beliz))"
+    (re.compile(r"(?<![.\w])(?!(?!\w*(?:pha|the|nta)siz)\w*siz|(?:ap)?priz|seiz|maiz|assiz|baiz|beliz)"
                 r"(\w+[iy])z(e[drs]?|ers|ing|ations?|ational|able)\b(?!\()", re.I), r"\1s\2"),
     (re.compile(r"\b((?:behavi|col|endeav|fav|flav|harb|hon|hum|lab|neighb|od|rum|sav|tum|vap|arm|parl)o)"
                 r"(r(?:s|ed|ing|ful|less|able|ably|hood|hoods|al|ite|ites)?)\b", re.I), r"\1u\2"),

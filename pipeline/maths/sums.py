@@ -13,7 +13,7 @@ _A, _B, _C = (rf"(?P<{name}>{_DIGITS})" for name in "abc")
 #: Words behind a number that make another of it: "3 million", "3 remainder 4", "12 tens", "2 plus 2", "1 pair".
 _OTHER = (
     r"[%/×÷+−½¼¾⅓⅔]|(?:x|per cent|times|more|less|out|of|or|and|to|in|plus|minus|squared|cubed|divided|multiplied"
-    r"|remainder|tens|hundreds?|thousands?|millions?|billions?|dozens?|pairs?|wholes?|hal(?:f|ves)|thirds?|quarters?"
+    r"|remainder|with|rounded|tens|hundreds?|thousands?|millions?|billions?|dozens?|pairs?|wholes?|hal(?:f|ves)|thirds?|quarters?"
     r"|(?!months?\b)\w+ths?)\b"
 )
 _NO_MORE = r"(?![\d.,]*\d)"

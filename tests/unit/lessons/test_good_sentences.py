@@ -74,6 +74,8 @@ GOOD: list[tuple[int, str, Any]] = [
     (14, EXPLAINER, "So 5 and 7 give 35 as their product."),
     (14, EXPLAINER, "Half of 7 is 3½."),
     (14, EXPLAINER, "Here 19 divided by 5 is 3 remainder 4."),
+    (14, EXPLAINER, "Here 19 divided by 5 is 3 with 4 left."),
+    (14, EXPLAINER, "So 2 divided by 3 is 0.66 rounded down."),
     (14, EXPLAINER, "So 3 times 2 equals 2 plus 2 plus 2."),
     (14, EXPLAINER, "So 3 times 40 is 12 tens."),
     (14, EXPLAINER, "So 1000 times 3000 is 3 million."),
@@ -122,7 +124,7 @@ GOOD: list[tuple[int, str, Any]] = [
     (20, EXPLAINER, "The old way takes 120 % of the time."),
     (20, EXPLAINER, r"The speed of light \(2.25\times 10^{8}\) m/s in water is less."),
     (20, EXPLAINER, "She left in the class of 2019."),
-    (30, EXPLAINER, "The size of the prize was seized on the horizon."),
+    (30, EXPLAINER, "The bite-size prize was seized on the horizon, at full size or downsized to stateSize."),
     (30, EXPLAINER, "Capsized boats and maize are on this humorous quiz."),
     (33, EXPLAINER, "Let each pupil throw a die at their desk."),
     (33, EXPLAINER, "Ask groups to drop a die on their desks ten times."),
@@ -164,7 +166,10 @@ BAD: list[tuple[int, str, Any]] = [
     (20, EXPLAINER, "The survey has 115 % of the people in favour."),
     (20, EXPLAINER, r"The speed of light \(2.25\times 10^{8}\) m/s is a constant."),
     *((30, EXPLAINER, f"That is {word} here.") for word in ("behavior", "fiber", "honor", "organized", "analyzing")),
-    *((30, EXPLAINER, f"That is {word} here.") for word in ("factorized", "rationalize", "vapor", "labeled", "Color")),
+    *(
+        (30, EXPLAINER, f"That is {word} here.")
+        for word in ("factorized", "rationalize", "hypothesized", "vapor", "labeled", "Color")
+    ),
     (33, EXPLAINER, "Do not inhale the gas. Then look at the sun through the slit."),
     (33, EXPLAINER, "Let pupils climb on their desks."),
     (34, QUESTION, drawn("Find the radius of a cone of height 11 cm.", "solid", *CONE)),
