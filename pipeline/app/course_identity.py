@@ -161,9 +161,7 @@ def check_same_course(asked: Identity, state: RunState) -> None:
         given, its = str(getattr(asked, name)), str(state.params.get(name) or "")
         if name not in asked.given or not given or not its:
             continue
-        with suppress(CatalogueError):
-            given = canonical_name(given, more=[its])
-        if given != its:
+        if given != its and canonical_name(given) != canonical_name(its):
             raise SettingsConflict(
                 f"Run {state.run_id} belongs to {state.params.get('subject')} {state.params.get('level')}, "
                 f"but {option_name(name)} {getattr(asked, name)} is given.",

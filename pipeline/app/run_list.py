@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.app.stores import open_list
 from pipeline.clock import parse_iso
-from pipeline.errors import ConfigError
+from pipeline.errors import CatalogueError, ConfigError
 from pipeline.records.statuses import COMPLETED, DETAILS, FAILED, IN_PROGRESS, PENDING, SKIPPED
 
 if TYPE_CHECKING:
@@ -193,30 +193,40 @@ def find(store: str | None, *, status: frozenset[str] | None, subject: str, resu
         subject: A name or alias; "": any.
     """
     place = open_list(store)
-    wanted = _subject(place, subject) if subject else ""
+    if subject:
+        _check_subject(place, subject)
 
     def is_wanted(found: str) -> bool:
-        from pipeline.content.names import known_subject
+        from pipeline.content.names import same_subject
 
-        return found == wanted or known_subject(found) == wanted
+        return same_subject(found, subject)
 
-    for head in place.heads(_match(UNFINISHED if resumable else status, is_wanted if wanted else None)):
+    for head in place.heads(_match(UNFINISHED if resumable else status, is_wanted if subject else None)):
         row = row_of(head)
         has_status = status is None or row.status in status or row.status_detail in status
-        if has_status and (not wanted or is_wanted(row.subject)) and (row.resumable or not resumable):
+        if has_status and (not subject or is_wanted(row.subject)) and (row.resumable or not resumable):
             yield row
 
 
-def _subject(store: Listable, text: str) -> str:
-    """Return the subject meant: one that is known, or one that a run of this store has."""
-    from pipeline.content.names import known_subject, subject_name
+def _check_subject(store: Listable, text: str) -> None:
+    """Refuse a subject that is not known, and that no run of this store has.
 
-    if name := known_subject(text):
-        return name
-    wanted = text.strip().lower().replace("-", "_").replace(" ", "_")
-    heads = store.heads(lambda document: document.get("subject") in (text, wanted))
-    own = next((str(head.document["subject"]) for head in heads if not head.corrupt), "")
-    return own if own == text else subject_name(text, more=[own] if own else [])
+    Raises:
+        CatalogueError: Names the nearest.
+    """
+    from pipeline.content.names import SUBJECTS, known_subject, nearest, same_subject
+
+    its = store.heads(lambda document: same_subject(str(document.get("subject") or ""), text))
+    if known_subject(text) or any(not head.corrupt for head in its):
+        return
+    guess = nearest(text, SUBJECTS)
+    raise CatalogueError(
+        f"No run has the subject {text!r}." + (f" Did you mean {guess}?" if guess else ""),
+        code="unknown_subject",
+        hint="`./pipeline.sh list` shows all runs.",
+        text=text,
+        nearest=guess,
+    )
 
 
 def _match(

@@ -49,7 +49,7 @@ def _grade(grave: bool) -> Severity:
 
 def reading(case: Case) -> Iterator[Fault]:
     """Check the length of sentences and words of explainers and twins against the level."""
-    row = level_row(str(case.course["level"]))
+    row = level_row(str(case.course["level"]), case.course.get("age"))
     terms = " ".join(keyword.split(":")[0].lower() for keyword in case.lesson.keywords)
     for number, card in enumerate(case.lesson.cards, 1):
         if isinstance(card, ExplainerCard):

@@ -43,19 +43,26 @@ LEVEL_ROWS: Mapping[str, LevelRow] = {
     # No figures of its own: read as Higher until somebody measures it.
     "advanced_higher": LevelRow("justify, derive, evaluate, predict, prove", (3, 6), (18, 28), (12, 18), 20),
 }
+#: Age of learners (years), at most → the row of levels that have none of their own.
+_ROWS_BY_AGE = ((12, "national_3"), (14, "national_4"), (16, "national_5"))
 
 
-def level_row(level: str) -> LevelRow:
-    """Return the row of a level; a level of another system reads as National 5."""
-    return LEVEL_ROWS.get(level, LEVEL_ROWS["national_5"])
+def level_row(level: str, age: int | None = None) -> LevelRow:
+    """Return the row of a level; a level of another system reads as what learners of its age (years) can do.
+
+    Without a row and without an age it reads as National 5.
+    """
+    if level in LEVEL_ROWS or age is None:
+        return LEVEL_ROWS.get(level, LEVEL_ROWS["national_5"])
+    return LEVEL_ROWS[next((name for most, name in _ROWS_BY_AGE if age <= most), "higher")]
 
 
-def level_text(level: str) -> str:
+def level_text(level: str, age: int | None = None) -> str:
     """Return the row as the prompts carry it."""
-    row = level_row(level)
+    row = level_row(level, age)
     return "\n".join(
         (
-            f"Level: {shown(level)}.",
+            f"Level: {shown(level)}." + (f" Learners are about {age} years old." if age is not None else ""),
             f"- Command words up to: {row.commands}.",
             f"- Steps in one question: {row.steps[0]} to {row.steps[1]}.",
             f"- Explainer sentences: {row.sentence[0]} words on average, {row.sentence[1]} at most;"

@@ -1,14 +1,15 @@
-"""Subjects and levels: one canonical name each, and every spelling people use for it. Imports nothing heavy."""
+"""Subjects and levels: any that people name, and for the usual ones every spelling. Imports nothing heavy."""
 
 from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 
 from pipeline.errors import CatalogueError
 
-#: Canonical subject → its other names. Case, spaces, hyphens and underscores do not matter.
+#: Canonical subject → its other names; other subjects have one name. Case, spaces, hyphens, underscores do not matter.
 SUBJECTS: Mapping[str, tuple[str, ...]] = {
     "mathematics": ("math", "maths"),
     "application_of_mathematics": (
@@ -38,7 +39,29 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
     "national_5": ("n5", "nat5"),
     "higher": ("h", "high"),
     "advanced_higher": ("ah", "adv_higher"),
+    "ks1": ("key_stage_1",),
+    "ks2": ("key_stage_2",),
+    "ks3": ("key_stage_3",),
+    "ks4": ("key_stage_4",),
+    "gcse": (),
+    "igcse": ("international_gcse",),
+    "as_level": (),
+    "a_level": (),
+    "ib_myp": ("myp",),
+    "ib_diploma": ("ib", "ib_dp", "ibdp"),
 }
+#: Usual age of the learners of levels that have no row of demands of their own.
+USUAL_AGES: Mapping[str, int] = {
+    "ks1": 7, "ks2": 10, "ks3": 13, "ks4": 15, "gcse": 16, "igcse": 16, "as_level": 17, "a_level": 18,
+    "ib_myp": 14, "ib_diploma": 18,
+}  # fmt: skip
+#: Characters of a name.
+MAX_NAME = 40
+#: Words of names that are written in capitals.
+_CAPITALS = frozenset({
+    "gcse", "igcse", "as", "ib", "dp", "myp", "pyp", "ap", "ict", "it", "pe", "re", "rs", "pshe", "dt", "eal", "esl",
+    "efl", "btec", "sat", "sl", "hl",
+})  # fmt: skip
 #: The last two digits of a course code, by level.
 LEVEL_DIGITS: Mapping[str, str] = {
     "national_3": "73",
@@ -49,22 +72,22 @@ LEVEL_DIGITS: Mapping[str, str] = {
 }
 
 
-def subject_name(text: str, more: Iterable[str] = ()) -> str:
-    """Return the canonical subject of a name or alias; `more`: subjects of the user's own catalogue.
+def subject_name(text: str) -> str:
+    """Return the canonical name of any subject: "Maths" is mathematics, "Design & Technology" design_technology.
 
     Raises:
-        CatalogueError: Unknown; lists what there is and names the nearest.
+        CatalogueError: The text holds no letter or digit, or is too long for a name.
     """
-    return _find("subject", text, {**dict.fromkeys(more, ()), **SUBJECTS})
+    return known_subject(text) or _name("subject", text)
 
 
-def level_name(text: str, more: Iterable[str] = ()) -> str:
-    """Return the canonical level of a name or alias; `more`: levels of the user's own catalogue.
+def level_name(text: str) -> str:
+    """Return the canonical name of any level: "Nat 5" is national_5, "Year 9" year_9.
 
     Raises:
-        CatalogueError: Unknown; lists what there is and names the nearest.
+        CatalogueError: The text holds no letter or digit, or is too long for a name.
     """
-    return _find("level", text, {**dict.fromkeys(more, ()), **LEVELS})
+    return known_level(text) or _name("level", text)
 
 
 def known_subject(text: str) -> str | None:
@@ -77,16 +100,49 @@ def known_level(text: str) -> str | None:
     return _KNOWN_LEVELS.get(_plain(text))
 
 
+def same_subject(one: str, other: str) -> bool:
+    """Say whether two spellings mean the same subject."""
+    return (known_subject(one) or _plain(one)) == (known_subject(other) or _plain(other))
+
+
 def shown(name: str) -> str:
-    """Return a canonical name for people: "national_5" is "National 5"."""
+    """Return a canonical name for people: "national_5" is "National 5", "ks3" is "KS3"."""
     if name == "application_of_mathematics":
         return "Applications of Mathematics"
-    return " ".join(word if word in ("of", "and") else word.capitalize() for word in name.split("_"))
+    return " ".join(_word(word) for word in name.split("_"))
+
+
+def _word(word: str) -> str:
+    if word in ("of", "and"):
+        return word
+    return word.upper() if word in _CAPITALS or re.fullmatch(r"[a-z]{1,3}\d+", word) else word.capitalize()
 
 
 def course_name(subject: str, level: str) -> str:
     """Return a course for people: "Mathematics, National 5"; names that are none of ours as they stand."""
     return ", ".join(shown(name) if name.islower() else name for name in (subject, level) if name)
+
+
+def nearest(text: str, names: Iterable[str]) -> str | None:
+    """Return which of these names was probably meant; None where none is like it."""
+    spellings = {_plain(name): name for name in names}
+    near = difflib.get_close_matches(_plain(text), spellings, n=1, cutoff=0.6)
+    return spellings[near[0]] if near else None
+
+
+def _name(kind: str, text: str) -> str:
+    """Return the form that a name has in files: lower case, an underscore between its words."""
+    letters = unicodedata.normalize("NFKC", text).lower()
+    words = "".join(char if unicodedata.category(char)[0] in "LMN" else " " for char in letters).split()
+    name = "_".join(words)
+    if name and len(name) <= MAX_NAME:
+        return name
+    wrong = f"is longer than {MAX_NAME} characters" if name else "holds no letter or digit"
+    raise CatalogueError(
+        f"{text!r} cannot be the name of a {kind}: it {wrong}.",
+        code=f"invalid_{kind}",
+        hint="A short name will do, such as design_technology or year_9; the title in the file may be longer.",
+    )
 
 
 def _plain(text: str) -> str:
@@ -100,20 +156,3 @@ def _spellings(table: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
 
 _KNOWN = _spellings(SUBJECTS)
 _KNOWN_LEVELS = _spellings(LEVELS)
-
-
-def _find(kind: str, text: str, table: Mapping[str, tuple[str, ...]]) -> str:
-    spellings = _spellings(table)
-    wanted = _plain(text)
-    if wanted in spellings:
-        return spellings[wanted]
-    near = difflib.get_close_matches(wanted, spellings, n=1, cutoff=0.6)
-    guess = f" Did you mean {spellings[near[0]]}?" if near else ""
-    raise CatalogueError(
-        f"There is no {kind} {text!r}.{guess}",
-        code=f"unknown_{kind}",
-        hint=f"Known: {', '.join(table)}.",
-        kind=kind,
-        text=text,
-        nearest=spellings[near[0]] if near else None,
-    )

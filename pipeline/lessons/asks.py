@@ -217,7 +217,7 @@ class Asks:
         return render(name, self.prompts[name], values)
 
     def _frame(self) -> dict[str, str]:
-        return {"level": level_text(self.course.level), "course": course_text(self.course)}
+        return {"level": level_text(self.course.level, self.course.age), "course": course_text(self.course)}
 
     def _author(self, entries: Iterable[OutlineEntry]) -> Segment:
         """Return what the author of every lesson reads, its corrections too."""

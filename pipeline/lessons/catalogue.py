@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from pipeline.content.names import LEVEL_DIGITS, known_level, known_subject, level_name, shown, subject_name
+from pipeline.content.names import known_level, level_name, nearest, shown, subject_name
 from pipeline.errors import CatalogueError
 from pipeline.files import read_text
 from pipeline.lessons.course import FORMAT, Course, Place, course_id, course_problems
@@ -43,7 +44,8 @@ def _course(path: Path, text: str) -> Course:
         raise CatalogueError(
             f"{path}:{line}: catalogue: is {version!r}, wanted {FORMAT}", code="invalid_catalogue", hint=_HINT
         )
-    data.setdefault("course_id", course_id(*(str(data.get(key) or "") for key in ("subject", "level", "code"))))
+    subject, level, code = (str(data.get(key) or "") for key in ("subject", "level", "code"))
+    data = {"id": f"{subject}/{level}", "course_id": course_id(subject, level, code), **data}
     faults = list(_normalise(data))
     told = [where for where, _ in faults]
     try:
@@ -198,11 +200,26 @@ class Catalogue:
     """The shipped courses, overlaid by those of a folder (same subject and level: the folder's wins)."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._files = {(file.subject, file.level): file for file in _files(_SHIPPED, own=False)}
+        """Look at the names of the files; none is read.
+
+        Raises:
+            CatalogueError: The folder cannot be read, or two of its files are the same course.
+        """
+        self._files = {(file.subject, file.level): file for file in _files(_SHIPPED, own=False)[0]}
+        #: Files of the folder whose names say no subject and level, or that are no course files at all.
+        self.unread: list[Path] = []
         if folder is not None:
-            if not folder.is_dir():
-                raise CatalogueError(f"--catalogue {folder}: there is no such folder", code="unreadable_file")
-            self._files.update({(file.subject, file.level): file for file in _files(folder, own=True)})
+            found, self.unread = _files(folder, own=True)
+            own: dict[tuple[str, str], CourseFile] = {}
+            for file in found:
+                first = own.setdefault((file.subject, file.level), file)
+                if first is not file:
+                    raise CatalogueError(
+                        f"{file.path}: is the same course as {first.path.name} by its name",
+                        code="invalid_catalogue",
+                        hint="Keep one of them.",
+                    )
+            self._files |= own
 
     def files(self) -> list[CourseFile]:
         """Return all courses by subject and level, unread."""
@@ -212,24 +229,12 @@ class Catalogue:
         """Return the course of a subject and level, in any spelling.
 
         Raises:
-            CatalogueError: Unknown names, no file for a known pair (says how to add one), or a
-                file with faults.
+            CatalogueError: No file for the pair (says how to add one), or a file with faults.
         """
-        key = (
-            subject_name(subject, more=[file.subject for file in self.files()]),
-            level_name(level, more=[file.level for file in self.files()]),
-        )
+        key = subject_name(subject), level_name(level)
         file = self._files.get(key)
         if file is None:
-            there = ", ".join(f"{f.subject} {f.level}" for f in self.files())
-            raise CatalogueError(
-                f"There is no course file for {shown(key[0])} at {shown(key[1])}. Available: {there}.",
-                code="unknown_course",
-                hint=f"`./pipeline.sh subjects new {key[0]} {key[1]} > DIR/{file_name(*key)}`, "
-                "fill it in, then --catalogue DIR.",
-                subject=key[0],
-                level=key[1],
-            )
+            raise self._missing(*key)
         course = read_course(file.path)
         if (course.subject, course.level) != key:
             raise CatalogueError(
@@ -239,42 +244,63 @@ class Catalogue:
             )
         return course
 
+    def _missing(self, subject: str, level: str) -> CatalogueError:
+        """Return the error for a course without a file: what was probably meant, and how to add it."""
+        pairs = {f"{file.subject} {file.level}": file for file in self.files()}
+        guess = nearest(f"{subject} {level}", pairs)
+        unread = ", ".join(path.name for path in self.unread)
+        return CatalogueError(
+            f"There is no course file for {shown(subject)} at {shown(level)}."
+            + (f" Did you mean {guess}?" if guess else "")
+            + f" Available: {', '.join(pairs)}."
+            + (f" Not read, since their names are not {file_name('SUBJECT', 'LEVEL')}: {unread}." if unread else ""),
+            code="unknown_course",
+            hint=f"`./pipeline.sh subjects new {subject} {level} > DIR/{file_name(subject, level)}` and fill it in, or "
+            f"`./pipeline.sh subjects import OUTCOMES {subject} {level} --catalogue DIR`; then --catalogue DIR.",
+            subject=subject,
+            level=level,
+            nearest=guess,
+        )
+
 
 def file_name(subject: str, level: str) -> str:
     """Return the name a course's file has in a catalogue folder."""
     return f"{subject}-{level}.yaml"
 
 
-def template(subject: str, level: str) -> str:
-    """Return the text of a course file to fill in, valid as it stands but for its content.
-
-    Raises:
-        CatalogueError: Unknown subject or level.
-    """
-    subject, level = subject_name(subject), level_name(level)
-    text = (_SHIPPED / "template.txt").read_text(encoding="utf-8")
-    scqf = int(LEVEL_DIGITS[level]) - 70
-    values = {
-        "SUBJECT": subject,
-        "LEVEL": level,
-        "TITLE": f"{shown(level)} {shown(subject)}",
-        "DIGITS": LEVEL_DIGITS[level],
-        "SCQF": str(scqf),
-    }
-    for name, value in values.items():
-        text = text.replace(f"@{name}@", value)
-    return text
+#: Ends of the names of course files.
+_ENDS = (".yaml", ".yml")
 
 
-def _files(folder: Path, *, own: bool) -> list[CourseFile]:
-    found = []
-    for path in sorted(folder.glob("*.yaml")):
-        subject, dash, level = path.stem.rpartition("-")
-        if not (dash and subject and level):
-            raise CatalogueError(
-                f"{path}: the file's name does not say a subject and a level",
-                code="invalid_catalogue",
-                hint="Name it SUBJECT-LEVEL.yaml, e.g. physics-higher.yaml.",
-            )
-        found.append(CourseFile(known_subject(subject) or subject, known_level(level) or level, path, own))
-    return found
+def _files(folder: Path, *, own: bool) -> tuple[list[CourseFile], list[Path]]:
+    """Return the course files of a folder, and what else there is to read in it."""
+    try:
+        paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise CatalogueError(
+            f"--catalogue {folder}: cannot be read: {error.strerror}", code="unreadable_file"
+        ) from None
+    found, unread = [], []
+    for path in paths:
+        names = _names(path.stem) if path.suffix.lower() in _ENDS else None
+        if names:
+            found.append(CourseFile(*names, path, own))
+        else:
+            unread.append(path)
+    return found, unread
+
+
+def _names(stem: str) -> tuple[str, str] | None:
+    """Return the subject and level of "physics-higher", of "maths-key-stage-3"; None where it does not say both."""
+    parts = stem.split("-")
+    splits = [("-".join(parts[:at]), "-".join(parts[at:])) for at in range(1, len(parts))]
+    # A dash stands between the two, but may stand in a name as well.
+    known = [pair for pair in splits if known_level(pair[1]) or re.match(_YEAR, pair[1])]
+    try:
+        return next((subject_name(subject), level_name(level)) for subject, level in [*known, *splits[-1:]])
+    except (StopIteration, CatalogueError):
+        return None
+
+
+#: "year-9": levels that are counted.
+_YEAR = r"(?i)(year|grade|class|stage|form|klasse|level|semester|part)[-_ ]?\w{1,2}$"

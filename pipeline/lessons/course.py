@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from pipeline.content.names import LEVEL_DIGITS, known_level, known_subject
+from pipeline.content.names import LEVEL_DIGITS, MAX_NAME, level_name, subject_name
+from pipeline.errors import CatalogueError
 from pipeline.frameworks import FRAMEWORKS, REGIONS, SQA_CODE, near_name
 from pipeline.records.values import value_hash
 
 #: Version of the catalogue format this program reads.
 FORMAT = 1
 
-Line = Annotated[str, Field(min_length=1, max_length=400)]
+#: Characters of a title, a point or another text.
+MAX_LINE = 400
+
+Line = Annotated[str, Field(min_length=1, max_length=MAX_LINE)]
 GroupId = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=20)]
 OutcomeId = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*\.[a-z0-9_]+$", max_length=50)]
 
@@ -113,8 +117,9 @@ class Sheet(_Row):
 class Assessment(_Row):
     """How the course is assessed."""
 
-    model: str = Field(min_length=1)
-    components: list[Component] = Field(min_length=1)
+    #: "" with no components: not stated.
+    model: str = ""
+    components: list[Component] = []
     coursework: str | None = None
     threshold_percent_per_outcome: int | None = Field(default=None, ge=1, le=100)
     question_papers_percent: int | None = Field(default=None, ge=1, le=100)
@@ -136,9 +141,12 @@ class Course(_Row):
 
     catalogue: int = FORMAT
     id: str
-    subject: str = Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)
-    level: str = Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)
+    #: Any, as content/names.py makes them of what people type: "design_technology", "year_9".
+    subject: str = Field(min_length=1, max_length=MAX_NAME)
+    level: str = Field(min_length=1, max_length=MAX_NAME)
     title: Line
+    #: Usual age of its learners in years; it sets steps, command words and sentences of a level without a row of its own.
+    age: int | None = Field(default=None, ge=4, le=99)
     #: Whose syllabus it is, by a name of pipeline/frameworks.py or as printed; "": SQA by its code, else nobody's.
     framework: str = Field(default="", max_length=60)
     #: Where its pupils live, by a name of pipeline/frameworks.py; "": where the framework is at home.
@@ -154,9 +162,9 @@ class Course(_Row):
     structure: Literal["units", "skills", "areas"]
     aims: list[Line] = []
     groups: list[Group] = Field(min_length=1)
-    assessment: Assessment
-    marking: list[Line] = Field(min_length=1)
-    sources: list[Source] = Field(min_length=1)
+    assessment: Assessment = Assessment()
+    marking: list[Line] = []
+    sources: list[Source] = []
 
     def outcomes(self, *, cross_cutting: bool = False) -> list[CourseOutcome]:
         """Return learning outcomes in teaching order: those with lessons of their own, or the cross-cutting ones."""
@@ -194,7 +202,7 @@ class Course(_Row):
 
 
 #: Keys of a course that came later.
-_LATER = frozenset({"framework", "region", "scqf", "licence", "attribution"})
+_LATER = frozenset({"age", "framework", "region", "scqf", "licence", "attribution"})
 
 Place = tuple[str | int, ...]
 
@@ -205,12 +213,14 @@ def course_problems(course: Course) -> list[tuple[Place, str]]:
 
 
 def _name_problems(course: Course) -> Iterator[tuple[Place, str]]:
-    for key, given, known in (
-        ("subject", course.subject, known_subject(course.subject)),
-        ("level", course.level, known_level(course.level)),
-    ):
-        if known not in (None, given):
-            yield (key,), f"is {given!r}, wanted its canonical name {known!r}"
+    for key, given, canonical_name in (("subject", course.subject, subject_name), ("level", course.level, level_name)):
+        try:
+            wanted = canonical_name(given)
+        except CatalogueError as error:
+            yield (key,), error.message
+        else:
+            if wanted != given:
+                yield (key,), f"is {given!r}, wanted its canonical name {wanted!r}"
     for key, given, near in (
         ("framework", course.framework, near_name(course.framework, FRAMEWORKS)),
         ("region", course.region, near_name(course.region, REGIONS)),
@@ -229,8 +239,18 @@ def _name_problems(course: Course) -> Iterator[tuple[Place, str]]:
 
 
 def course_id(subject: str, level: str, code: str) -> str:
-    """Return the id of a course: course_ and its code, or its subject and level, in small letters and digits."""
-    return "course_" + re.sub(r"[^a-z0-9]", "", (code or subject + level).lower())
+    """Return the id of a course: course_ and its code, or its subject and level, in small letters and digits.
+
+    Where a letter has no Latin form, some digits of a hash stand for all.
+    """
+    text = latin(code or subject + level)
+    plain = "".join(char for char in text if char.isascii() and char.isalnum())
+    return "course_" + plain + ("" if plain == "".join(filter(str.isalnum, text)) else value_hash(text)[-6:])
+
+
+def latin(text: str) -> str:
+    """Return a text in small letters without accents."""
+    return "".join(char for char in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(char))
 
 
 def _tree_problems(course: Course) -> Iterator[tuple[Place, str]]:

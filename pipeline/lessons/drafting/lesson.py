@@ -39,9 +39,8 @@ def lesson(
     if not parts:
         return {"not_written": missing}
     mixed = entry["calculator"] == "mixed" or not rules_of_calculators(course)
-    chooser = Chooser(
-        str(course["course_id"]), int(entry["order"]), parts, mixed=mixed, options=level_row(course["level"]).options
-    )
+    options = level_row(course["level"], course.get("age")).options
+    chooser = Chooser(str(course["course_id"]), int(entry["order"]), parts, mixed=mixed, options=options)
     match entry["lesson_type"]:
         case "independent_practice":
             cards = _practice(chooser, parts)

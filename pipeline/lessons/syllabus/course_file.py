@@ -1,0 +1,149 @@
+"""Writes course files: one to fill in, and one from a list of outcomes that was understood."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import yaml
+
+from pipeline.content.names import LEVEL_DIGITS, LEVELS, USUAL_AGES, level_name, shown, subject_name
+from pipeline.lessons import catalogue
+from pipeline.lessons.course import FORMAT, latin
+from pipeline.lessons.syllabus.reading import Node
+
+#: Column at which the notes of a line begin.
+_NOTES = 34
+#: Characters of a made-up id of a group, of an outcome.
+_GROUP_ID, _OUTCOME_ID = 16, 24
+#: Words that say nothing of an outcome.
+_SMALL = frozenset(
+    "a an the of to in on by for with from and or as at is are be their its that which into how what why when where "
+    "can should will must able understand know explain describe identify state use using learn about unit topic area "
+    "section chapter module strand theme part part component".split()
+)
+_TEMPLATE = Path(catalogue.__file__).with_name("catalogue") / "template.txt"
+
+
+def template(subject: str, level: str) -> str:
+    """Return the text of a course file to fill in, valid as it stands but for its content.
+
+    Raises:
+        CatalogueError: A text that cannot be the name of a subject or level.
+    """
+    return _head(subject_name(subject), level_name(level), "") + _TEMPLATE.read_text(encoding="utf-8")
+
+
+def course_file(subject: str, level: str, title: str, groups: Sequence[Node], source: str) -> str:
+    """Return the text of a course file with these groups of outcomes of points.
+
+    Args:
+        title: Of the course; "": made from level and subject.
+        source: Name of the file that the outcomes were read from.
+    """
+    names = _Names()
+    lines = [_head(subject_name(subject), level_name(level), title).rstrip("\n"), "groups:"]
+    for group in groups:
+        lines += _group(group, names)
+    lines += [
+        "# Left blank, since the list of outcomes does not say it. What you add is told to the author and shown on pages.",
+        "# assessment:",
+        "#   model: question_papers",
+        "#   components:",
+        "#     - {id: p1, title: Paper 1, marks: 50, minutes: 60}",
+        "# marking:",
+        "#   - one mark per bullet of the mark scheme, no half marks",
+        "sources:",
+        f"  - {{ref: {_quoted(source)}, covers: [groups], verified: false}}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _head(subject: str, level: str, title: str) -> str:
+    """Return the keys that come before the groups; those that only somebody else can know stand as comments."""
+    digits, age = LEVEL_DIGITS.get(level), USUAL_AGES.get(level)
+    rows = [
+        (f"subject: {_scalar(subject)}", ""),
+        (f"level: {_scalar(level)}", ""),
+        (f"title: {_scalar(title or f'{shown(level)} {shown(subject)}')}", ""),
+    ]
+    if digits:
+        rows += [("framework: SQA", "whose syllabus it is; none where you leave it out"),
+                 (f"scqf: {{level: {int(digits) - 70}}}", "")]  # fmt: skip
+    else:
+        rows += [("# framework: IB", "optional: whose syllabus it is: SQA, National Curriculum England, another, none"),
+                 ("# region: England", "optional: where your pupils live; sets currency, spelling and places")]  # fmt: skip
+    if age:
+        rows.append((f"age: {age}", "usual age of the learners: sets sentences, steps and command words"))
+    elif level not in LEVELS:
+        rows.append(("# age: 14", "optional: usual age of the learners; sets sentences, steps and command words"))
+    code = f"C000 {digits}" if digits else "ABC-1"
+    rows += [(f'# code: "{code}"', "optional: as printed in the course specification"),
+             ("# licence: CC BY 4.0", "optional: terms under which the course may be passed on"),
+             ("# attribution: Example School", "optional: whom to name for it"),
+             ("structure: areas", "units | skills | areas"),
+             ("# aims: [one line each]", "optional: what the course is for")]  # fmt: skip
+    told = [f"{text.ljust(_NOTES - 2)}  # {note}" if note else text for text, note in rows]
+    first = "# One course. Check it with: subjects check FILE. List order is teaching order; ids are short, yours and unique."
+    return "\n".join([first, f"catalogue: {FORMAT}", *told]) + "\n"
+
+
+def _group(group: Node, names: _Names) -> Iterator[str]:
+    name = names.group(group.text)
+    kind = next((kind for kind in ("unit", "topic") if group.text.lower().startswith(kind)), "area")
+    yield from (f"  - id: {name}", f"    kind: {kind}", f"    title: {_scalar(group.text)}")
+    if group.code:
+        yield f"    code: {_scalar(group.code)}"
+    yield "    outcomes:"
+    for out in group.below:
+        yield f"      - id: {names.outcome(name, out.text)}"
+        if out.code:
+            yield f"        code: {_scalar(out.code)}"
+        yield f"        title: {_scalar(out.text)}"
+        yield "        points:"
+        for point in out.below:
+            yield f"          - {_scalar(point.text)}"
+
+
+class _Names:
+    """Makes ids from words, each once."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def group(self, text: str) -> str:
+        return self._free(_slug(text, _GROUP_ID) or "area", "")
+
+    def outcome(self, group: str, text: str) -> str:
+        return self._free(_slug(text, _OUTCOME_ID) or "outcome", f"{group}.")
+
+    def _free(self, name: str, before: str) -> str:
+        number = 1
+        while (free := f"{before}{name}{number if number > 1 else ''}") in self._taken:
+            number += 1
+        self._taken.add(free)
+        return free
+
+
+def _slug(text: str, most: int) -> str:
+    """Return the words of a text that say what it is about, as far as they fit; "" where it has no Latin letters."""
+    words = [word for word in re.findall(r"[a-z0-9]+", latin(text)) if not word.isdecimal()]
+    telling = [word for word in words if word not in _SMALL and len(word) > 1] or words
+    slug = ""
+    for word in telling[:3]:
+        if len(slug) + len(word) < most:
+            slug += ("_" if slug else "") + word
+    slug = slug or (telling[0][: most - 1] if telling else "")
+    return slug if slug[:1].isalpha() else ""
+
+
+def _scalar(text: str) -> str:
+    """Return a text as YAML on one line."""
+    said: str = yaml.safe_dump(text, allow_unicode=True, width=10_000)
+    return said.removesuffix("\n").removesuffix("...").rstrip("\n")
+
+
+def _quoted(text: str) -> str:
+    said: str = yaml.safe_dump(text, allow_unicode=True, width=10_000, default_style='"')
+    return said.rstrip("\n")

@@ -1,0 +1,132 @@
+"""Lines of a text as somebody wrote them: without what pages and PDF viewers put between and into them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from pipeline.lessons.syllabus.reading import lines
+
+#: Letters that were set as one: "ﬁ". Powers and fractions stay as they are.
+_LIGATURES = {ord(char): unicodedata.normalize("NFKC", char) for char in "ﬀﬁﬂﬃﬄﬅﬆ"}
+#: Spaces that are none of ours, marks without width, and hyphens that only show at the end of a line.
+_SPACES = {ord(char): " " for char in "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000"}
+_NOTHING = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u200e\u200f"))
+_BREAKS = re.compile("\r\n|[\r\v\u0085\u2028\u2029]")
+#: A page number on a line of its own, in words or between dashes.
+_PAGE = re.compile(
+    r"(?i)(page|seite|p\.|página)\s*\d{1,4}(\s*(of|/|von|de|sur)\s*\d{1,4})?|[-–—|]\s*\d{1,4}\s*[-–—|]"
+    r"|\d{1,4}\s*\|\s*page|page\s*\|\s*\d{1,4}|\d{1,4}\s*(of|/)\s*\d{1,4}"
+)
+_DIGITS = re.compile(r"\d{1,4}")
+_CONTENTS = re.compile(r".*(\.\s?){4,}\s*\d{1,4}")
+_IMPRINT = re.compile(r"(?i)(©|\(c\)\s|copyright\b|https?://\S+$|www\.\S+$).*")
+#: Columns that a tab moves to.
+_TAB = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line as it stands in the source."""
+
+    number: int
+    text: str
+    indent: int = 0
+    #: An empty line stands before it.
+    gap: bool = False
+
+
+def page_lines(text: str) -> tuple[list[Line], list[str]]:
+    """Return the lines of a text, each trimmed, without pages' own lines, and notes of what was left out."""
+    rows, breaks = _rows(text)
+    found: list[str] = []
+    dropped: dict[int, str] = {}
+    for kind, numbers in (
+        ("Lines of a table of contents", [row.number for row in rows if _CONTENTS.fullmatch(row.text)]),
+        ("Page numbers", _page_numbers(rows, breaks)),
+        ("Lines about copyright and web addresses", [row.number for row in rows if _IMPRINT.fullmatch(row.text)]),
+    ):
+        numbers = [number for number in numbers if number not in dropped]
+        dropped |= dict.fromkeys(numbers, kind)
+        if numbers:
+            found.append(f"{kind} were left out ({lines(numbers)}).")
+    heads = _running_heads(rows, breaks | {number for number, kind in dropped.items() if kind == "Page numbers"})
+    if heads:
+        dropped |= dict.fromkeys(heads, "heads")
+        said = ", ".join(dict.fromkeys(f'"{row.text}"' for row in rows if row.number in heads))
+        found.append(f"What stands at the head or foot of pages was left out: {said} ({lines(sorted(heads))}).")
+    return list(_kept(rows, dropped)), found
+
+
+def _rows(text: str) -> tuple[list[Line], set[int]]:
+    """Return all lines that hold something, and the numbers of those that a new page begins with."""
+    rows, breaks = [], set()
+    gap = False
+    for number, raw in enumerate(_BREAKS.sub("\n", text).split("\n"), 1):
+        if "\f" in raw:
+            breaks.add(number)
+        line = raw.replace("\f", "").translate(_LIGATURES).translate(_SPACES).translate(_NOTHING).expandtabs(_TAB)
+        line = "".join(char for char in line if char == "\u00ad" or unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
+        if not (kept := line.strip()):
+            gap = True
+            continue
+        rows.append(Line(number, " ".join(kept.split()), len(line) - len(line.lstrip()), gap))
+        gap = False
+    return rows, breaks
+
+
+def _page_numbers(rows: Sequence[Line], breaks: set[int]) -> list[int]:
+    """Return lines that hold a page number alone.
+
+    Plain numbers are such where they rise through the text; a text whose items are "1" on a line, then the words, has
+    them one after the other from 1, with one line between.
+    """
+    found = [row.number for row in rows if _PAGE.fullmatch(row.text)]
+    plain = [(place, row) for place, row in enumerate(rows) if _DIGITS.fullmatch(row.text)]
+    values = [int(row.text) for _, row in plain]
+    of_items = len(plain) > 2 and values == list(range(1, len(values) + 1)) and not breaks
+    if of_items and all(later[0] - before[0] <= 4 for before, later in zip(plain, plain[1:], strict=False)):
+        return found
+    return found + [row.number for _, row in plain]
+
+
+def _running_heads(rows: Sequence[Line], pages: set[int]) -> set[int]:
+    """Return lines that stand beside page numbers or breaks again and again, numbers in them aside."""
+    places = {row.number: place for place, row in enumerate(rows)}
+    beside: Counter[str] = Counter()
+    where: dict[str, list[Line]] = {}
+    near = {at + step for page in pages if (at := places.get(page)) is not None for step in (-2, -1, 0, 1, 2)}
+    for place, row in enumerate(rows):
+        key = _DIGITS.sub("#", row.text.casefold())
+        where.setdefault(key, []).append(row)
+        beside[key] += place in near and row.number not in pages | set()
+    heads: set[int] = set()
+    for key, same in where.items():
+        rising = [int(found[-1]) for row in same if (found := _DIGITS.findall(row.text))]
+        counted = len(rising) > 1 and len(rising) == len(same) and all(
+            later > before for before, later in zip(rising, rising[1:], strict=False)
+        )
+        ends_so = key.endswith("#") and len(key.split()) > 2 and not key.startswith("#") and counted
+        if len(same) > 1 and len(key) > 3 and (beside[key] > len(same) / 2 or (ends_so and _even(same, rows))):
+            heads |= {row.number for row in same}
+    return heads
+
+
+def _even(same: Sequence[Line], rows: Sequence[Line]) -> bool:
+    """Say whether lines stand as far apart as heads of pages do."""
+    return all(later.number - before.number > 15 for before, later in zip(same, same[1:], strict=False))
+
+
+def _kept(rows: Sequence[Line], dropped: dict[int, str]) -> Iterator[Line]:
+    """Yield the other lines; one that goes on over the end of a page has no empty line before it."""
+    over = gap = False
+    for row in rows:
+        if row.number in dropped:
+            over, gap = True, gap or row.gap
+            continue
+        goes_on = over and row.text[0].islower()
+        yield replace(row, gap=(row.gap or gap) and not goes_on)
+        over = gap = False

@@ -1,0 +1,178 @@
+"""What was understood of a list of outcomes: a tree, brought to three floors (groups, outcomes, points), and notes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from pipeline.lessons.course import MAX_LINE
+
+#: Floors of a course: groups, outcomes, points.
+_FLOORS = 3
+#: Where a text that is too long is cut: after a sentence, else after a word.
+_SENTENCES, _WORDS = re.compile(r"(?<=[.;!?])\s+"), re.compile(r"\s+")
+
+
+@dataclass
+class Node:
+    """A heading, an outcome or a point, with what stands below it."""
+
+    text: str
+    #: Line of the source, from 1.
+    line: int = 0
+    #: As printed before it: "B1.2", "a".
+    code: str = ""
+    #: It cannot be an outcome itself.
+    heading: bool = False
+    #: Neither marked as an item nor a heading: an item only where its heading has no other.
+    loose: bool = False
+    below: list[Node] = field(default_factory=list)
+
+
+@dataclass
+class Reading:
+    """What was understood of a source."""
+
+    roots: list[Node]
+    #: Of the source itself; "" where it says none.
+    title: str = ""
+    #: What was left out, joined or guessed, one sentence each.
+    notes: list[str] = field(default_factory=list)
+
+
+def groups_of(reading: Reading, title: str) -> tuple[list[Node], list[str]]:
+    """Return groups of outcomes of points, and further notes.
+
+    Args:
+        title: Of the group of outcomes that have no heading.
+    """
+    notes: list[str] = []
+    roots = _dropped(reading.roots, notes)
+    while len(roots) == 1 and roots[0].heading and _height(roots[0]) > _FLOORS:
+        roots = roots[0].below
+    headed: list[Node] = []
+    alone: list[Node] = []
+    for root in roots:
+        (headed if _is_group(root) else alone).append(root)
+    found = [Node(title, alone[0].line, below=alone)] if alone else []
+    for root in headed:
+        found += _split(root)
+    groups = [replace(group, below=[_outcome(out, notes) for out in group.below]) for group in found]
+    notes += _repeats(groups)
+    for group in groups:
+        group.text = _cut(group.text)[0]
+    return groups, notes
+
+
+def lines(numbers: Sequence[int]) -> str:
+    """Return "line 7" or "lines 3, 9 and 12 more" for numbers of lines."""
+    shown, more = sorted(set(numbers)), 0
+    if len(shown) > 8:
+        shown, more = shown[:6], len(shown) - 6
+    word = "line" if len(shown) == 1 and not more else "lines"
+    return f"{word} {', '.join(map(str, shown))}" + (f" and {more} more" if more else "")
+
+
+def _height(node: Node) -> int:
+    return 1 + max(map(_height, node.below), default=0)
+
+
+def _is_group(node: Node) -> bool:
+    """Say whether what stands below is a list of outcomes; else they are points of an outcome."""
+    if not node.below:
+        return False
+    return node.heading or _height(node) >= _FLOORS or (bool(node.code) and any(_within(node, low) for low in node.below))
+
+
+def _within(node: Node, below: Node) -> bool:
+    """Say whether the number below goes on from the one above: 1 and 1.2."""
+    return below.code.startswith(f"{node.code}.")
+
+
+def _dropped(nodes: list[Node], notes: list[str]) -> list[Node]:
+    """Return the nodes without headings of nothing, and without loose lines beside marked ones."""
+    empty: list[int] = []
+    loose: list[int] = []
+
+    def kept(level: list[Node]) -> list[Node]:
+        marked = any(not node.loose and not node.heading for node in level)
+        found = []
+        for node in level:
+            below = kept(node.below)
+            if node.loose and marked:
+                loose.append(node.line)
+            elif node.heading and not below:
+                empty.append(node.line)
+            else:
+                found.append(replace(node, below=below))
+        return found
+
+    roots = kept(nodes)
+    if any(not node.loose for node in roots):
+        loose += [node.line for node in roots if node.loose]
+        roots = [node for node in roots if not node.loose]
+    if empty:
+        notes.append(f"Headings with nothing below them were left out ({lines(empty)}).")
+    if loose:
+        notes.append(f"Text that is neither a heading nor an item of a list was left out ({lines(loose)}).")
+    return roots
+
+
+def _split(group: Node) -> Iterator[Node]:
+    """Yield a group, or, where headings stand within it, each of them as one that carries both titles."""
+    inner = [low for low in group.below if low.below and _height(low) >= _FLOORS]
+    rest = [low for low in group.below if low not in inner]
+    if rest:
+        yield replace(group, below=rest)
+    for low in inner:
+        yield from _split(replace(low, text=f"{group.text} – {low.text}", code=low.code))
+
+
+def _outcome(node: Node, notes: list[str]) -> Node:
+    """Return an outcome with its points, every text short enough; without points of its own, its text is its point."""
+    texts = list(_flat(node.below)) or [Node(node.text, node.line)]
+    points = [replace(point, text=part, below=[]) for point in texts for part in _cut(point.text)]
+    title, *more = _cut(node.text)
+    if more or len(points) != len(texts):
+        notes.append(f"Line {node.line} is longer than {MAX_LINE} characters and was cut into several points.")
+    return replace(node, text=title, below=points)
+
+
+def _flat(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Yield the lowest nodes; those above them say first what they are about."""
+    for node in nodes:
+        if not node.below:
+            yield node
+        for low in _flat(node.below):
+            yield replace(low, text=f"{node.text.rstrip(':.')}: {low.text}")
+
+
+def _cut(text: str) -> list[str]:
+    """Return a text in parts that a course file may hold."""
+    if len(text) <= MAX_LINE:
+        return [text]
+    for pattern in (_SENTENCES, _WORDS):
+        parts = _packed(pattern.split(text), lambda part: len(part) <= MAX_LINE)
+        if all(len(part) <= MAX_LINE for part in parts):
+            return parts
+    return [text[at : at + MAX_LINE] for at in range(0, len(text), MAX_LINE)]
+
+
+def _packed(parts: Sequence[str], fits: Callable[[str], bool]) -> list[str]:
+    packed: list[str] = []
+    for part in parts:
+        if packed and fits(f"{packed[-1]} {part}"):
+            packed[-1] += f" {part}"
+        else:
+            packed.append(part)
+    return packed
+
+
+def _repeats(groups: Sequence[Node]) -> Iterator[str]:
+    seen: dict[str, int] = {}
+    for group in groups:
+        for out in group.below:
+            first = seen.setdefault(out.text.casefold(), out.line)
+            if first != out.line:
+                yield f"Line {out.line} repeats line {first}; both were kept."
