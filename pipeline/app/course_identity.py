@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.app.start import Start, author_kind
 from pipeline.content.lesson import LESSON_SCHEMA
 from pipeline.content.names import level_name, subject_name
-from pipeline.errors import CatalogueError, CheckpointCorrupt, ConfigError, SettingsConflict
+from pipeline.errors import CheckpointCorrupt, ConfigError, SettingsConflict
 from pipeline.files import parse_json
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.course import Course

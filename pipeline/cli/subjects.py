@@ -1,4 +1,4 @@
-"""`subjects`: the courses of the catalogue; a template for a new course, a check of a file."""
+"""`subjects`: the courses of the catalogue; a new one from a template or a list of outcomes, a check of a file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ import click
 from pipeline.cli.options import OneOf, json_option
 from pipeline.cli.run_options import settings_options
 from pipeline.cli.text import count, one_line, say, say_json, table, warn
-from pipeline.content.names import LEVELS, SUBJECTS
+from pipeline.content.names import LEVELS, SUBJECTS, level_name, subject_name
 from pipeline.errors import CatalogueError
-from pipeline.lessons.catalogue import Catalogue, CourseFile, read_course, template
+from pipeline.files import replace_file
+from pipeline.lessons.catalogue import Catalogue, CourseFile, file_name, read_course
 from pipeline.lessons.course import Course
+from pipeline.lessons.syllabus.course_file import template
+from pipeline.lessons.syllabus.outcome_list import OutcomeList, read_list
 
 
 @click.group("subjects", invoke_without_command=True)
@@ -25,7 +28,10 @@ def subjects(ctx: click.Context, catalogue: Path | None, as_json: bool) -> None:
     """List the courses of the catalogue; check or start a new one."""
     if ctx.invoked_subcommand is not None:
         return
-    rows = [_row(file) for file in Catalogue(catalogue).files()]
+    courses = Catalogue(catalogue)
+    rows = [_row(file) for file in courses.files()]
+    for path in courses.unread:
+        warn(f"Warning: {path} is not read: its name is not {file_name('SUBJECT', 'LEVEL')}.")
     if as_json:
         for row in rows:
             say_json(row)
@@ -34,9 +40,11 @@ def subjects(ctx: click.Context, catalogue: Path | None, as_json: bool) -> None:
               [[str(row["subject"]), str(row["level"]), str(row["title"]), str(row["code"]), str(row["outcomes"]),
                 str(row["from"])] for row in rows], right=["Learning outcomes"]))  # fmt: skip
     say()
-    say("Subjects: " + _names(SUBJECTS))
-    say("Levels: " + _names(LEVELS))
-    say("A course that is not listed: ./pipeline.sh subjects new SUBJECT LEVEL > DIR/SUBJECT-LEVEL.yaml")
+    say("Any other subject and level can be added, from a list of its outcomes or by hand:")
+    say("  ./pipeline.sh subjects import FILE SUBJECT LEVEL --catalogue DIR")
+    say("  ./pipeline.sh subjects new SUBJECT LEVEL > DIR/SUBJECT-LEVEL.yaml")
+    say("Other spellings of subjects: " + _names(SUBJECTS))
+    say("Other spellings of levels: " + _names(LEVELS))
 
 
 def _row(file: CourseFile) -> dict[str, Any]:
@@ -55,7 +63,7 @@ def _outcomes(course: Course) -> int:
 
 
 def _names(names: Mapping[str, Sequence[str]]) -> str:
-    return ", ".join(f"{name} ({', '.join(also)})" if also else name for name, also in names.items())
+    return ", ".join(f"{name} ({', '.join(also)})" for name, also in names.items() if also)
 
 
 @subjects.command("new")
@@ -66,10 +74,60 @@ def new(subject: str, level: str) -> None:
     say(template(subject, level).rstrip("\n"))
 
 
+@subjects.command("import")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("subject", type=OneOf("subject", SUBJECTS))
+@click.argument("level", type=OneOf("level", LEVELS))
+@settings_options("catalogue", catalogue="Folder that the course file is written into; made where it is not there.")
+@click.option("--title", default="", metavar="TEXT", help="Title of the course.  [default: its level and subject]")
+@click.option("--encoding", default="", metavar="NAME", help="Of FILE, such as cp1251.  [default: found out]")
+@click.option("--overwrite", is_flag=True, help="Replace the course file that is there.")
+def import_(
+    file: Path, subject: str, level: str, catalogue: Path | None, title: str, encoding: str, overwrite: bool
+) -> None:
+    """Make a course file from a list of outcomes: .csv, .txt or .md.
+
+    Shows what was understood; look it over, and change the course file where it is wrong.
+    """
+    subject, level = subject_name(subject), level_name(level)
+    found = read_list(file, subject, level, title=title, encoding=encoding)
+    _show(file, found)
+    if catalogue is None:
+        say("Nothing was written: --catalogue DIR names the folder for the course file.")
+        return
+    target = catalogue / file_name(subject, level)
+    if target.exists() and not overwrite:
+        raise CatalogueError(f"{target}: is there already.", code="course_file_exists", hint="--overwrite replaces it.")
+    try:
+        catalogue.mkdir(parents=True, exist_ok=True)
+        replace_file(target, found.text.encode())
+    except OSError as error:
+        raise CatalogueError(f"{target}: cannot be written: {error.strerror}", code="unwritable_file") from None
+    course = read_course(target)
+    say(f"Written: {target} ({course.title}).")
+    say(f"Make the course: ./pipeline.sh lessons --subject {subject} --level {level} --catalogue {catalogue}")
+
+
+def _show(file: Path, found: OutcomeList) -> None:
+    rows = [
+        [group.text if place == 0 else "", out.code, out.text, str(len(out.below)), str(out.line)]
+        for group in found.groups
+        for place, out in enumerate(group.below)
+    ]
+    say(f"Understood from {file} ({found.encoding}):")
+    say(table(["Group", "Code", "Learning outcome", "Points", "Line"], rows, right=["Points", "Line"]))
+    say(f"{count(found.outcomes, 'learning outcome')} in {count(len(found.groups), 'group')}, "
+        f"{count(found.points, 'point')}.")  # fmt: skip
+    for note in found.notes:
+        say(note)
+    say("Left blank: assessment, marking, code, framework, region. Nothing says them; the course file shows where.")
+
+
 @subjects.command("check")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def check(file: Path) -> None:
     """Read a course file as a run would; report every fault with its line and key."""
     course = read_course(file)
-    say(f"{file}: {course.title} ({course.code}), {count(len(course.groups), 'group')}, "
+    code = f" ({course.code})" if course.code else ""
+    say(f"{file}: {course.title}{code}, {count(len(course.groups), 'group')}, "
         f"{count(_outcomes(course), 'learning outcome')}. No faults.")  # fmt: skip

@@ -126,7 +126,7 @@ def course_name(subject: str, level: str) -> str:
 def nearest(text: str, names: Iterable[str]) -> str | None:
     """Return which of these names was probably meant; None where none is like it."""
     spellings = {_plain(name): name for name in names}
-    near = difflib.get_close_matches(_plain(text), spellings, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(_plain(text), spellings, n=1, cutoff=0.75)
     return spellings[near[0]] if near else None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from pipeline.content.names import known_level, level_name, nearest, shown, subject_name
+from pipeline.content.names import LEVELS, SUBJECTS, known_level, level_name, nearest, shown, subject_name
 from pipeline.errors import CatalogueError
 from pipeline.files import read_text
 from pipeline.lessons.course import FORMAT, Course, Place, course_id, course_problems
@@ -246,20 +246,22 @@ class Catalogue:
 
     def _missing(self, subject: str, level: str) -> CatalogueError:
         """Return the error for a course without a file: what was probably meant, and how to add it."""
-        pairs = {f"{file.subject} {file.level}": file for file in self.files()}
-        guess = nearest(f"{subject} {level}", pairs)
+        files = self.files()
+        subjects, levels = {*SUBJECTS, *(file.subject for file in files)}, {*LEVELS, *(file.level for file in files)}
+        meant = [nearest(name, names) for name, names in ((subject, subjects), (level, levels)) if name not in names]
+        guess = ", ".join(filter(None, meant))
         unread = ", ".join(path.name for path in self.unread)
         return CatalogueError(
             f"There is no course file for {shown(subject)} at {shown(level)}."
             + (f" Did you mean {guess}?" if guess else "")
-            + f" Available: {', '.join(pairs)}."
+            + f" Available: {', '.join(f'{file.subject} {file.level}' for file in files)}."
             + (f" Not read, since their names are not {file_name('SUBJECT', 'LEVEL')}: {unread}." if unread else ""),
             code="unknown_course",
             hint=f"`./pipeline.sh subjects new {subject} {level} > DIR/{file_name(subject, level)}` and fill it in, or "
             f"`./pipeline.sh subjects import OUTCOMES {subject} {level} --catalogue DIR`; then --catalogue DIR.",
             subject=subject,
             level=level,
-            nearest=guess,
+            nearest=guess or None,
         )
 
 

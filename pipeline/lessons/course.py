@@ -145,7 +145,7 @@ class Course(_Row):
     subject: str = Field(min_length=1, max_length=MAX_NAME)
     level: str = Field(min_length=1, max_length=MAX_NAME)
     title: Line
-    #: Usual age of its learners in years; it sets steps, command words and sentences of a level without a row of its own.
+    #: Usual age of its learners, in years; sets steps, command words and sentences of a level without a row of its own.
     age: int | None = Field(default=None, ge=4, le=99)
     #: Whose syllabus it is, by a name of pipeline/frameworks.py or as printed; "": SQA by its code, else nobody's.
     framework: str = Field(default="", max_length=60)

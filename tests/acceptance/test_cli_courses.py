@@ -91,7 +91,8 @@ def test_courses_names_every_wrong_line_and_begins_none(cli: Cli, root: Path, tm
     assert said.code == 2
     assert said.out == ""
     assert [line.strip().removeprefix("Error: ") for line in said.err.splitlines()] == [
-        "courses.csv line 3: There is no subject 'mathematic'. Did you mean mathematics?",
+        "courses.csv line 3: There is no course file for Mathematic at Higher. Did you mean mathematics? "
+        "Available: application_of_mathematics national_4, mathematics national_5, physics higher.",
         "courses.csv line 5: the subject is missing",
         "courses.csv line 6: --lessons: 'two' is not a whole number",
         "courses.csv line 7: --lessons is 500; it can be 1 to 120.",
@@ -149,7 +150,10 @@ NO_TABLES = [
     ("subject,level,colour\nphysics,higher,red\n", "line 1: unknown column 'colour'"),
     ("subject,level,level\n", "line 1: duplicate column 'level'"),
     ("subject,level\nphysics,higher,3\nphysic,higher\n", "line 2: it has more cells than the header"),
-    ("subject,level\nphysics,higher,3\nphysic,higher\n", "line 3: There is no subject 'physic'"),
+    (
+        "subject,level\nphysics,higher,3\nphysic,higher\n",
+        "line 3: There is no course file for Physic at Higher. Did you mean physics?",
+    ),
     ("subject,level,\nphysics,higher,3\n", "line 2: it has more cells than the header"),
     ('subject,level\n"physics,higher\n', "line 2: unexpected end of data"),
     ('subject,level\n"physics,higher\n', "Look for an unmatched quotation mark."),

@@ -34,8 +34,8 @@ def test_subjects_of_an_own_folder_stand_beside_the_shipped_and_are_checked(cli:
     own.write_text("- nothing\n")
     said = cli("subjects", "--catalogue", str(tmp_path))
     assert (said.code, "faulty file" in said.out, "biology-national_5.yaml:1" in said.err) == (0, True, True)
-    unknown = cli("subjects", "new", "biologie", "n5")
-    assert (unknown.code, "biology" in unknown.err) == (2, True)
+    refused = cli("subjects", "new", "b" * 41, "n5")
+    assert (refused.code, "longer than 40 characters" in refused.err) == (2, True)
 
 
 def test_recover_appends_what_the_disk_had_refused_once(root: Path, cli: Cli, tmp_path: Path) -> None:

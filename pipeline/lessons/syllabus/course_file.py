@@ -8,20 +8,32 @@ from pathlib import Path
 
 import yaml
 
-from pipeline.content.names import LEVEL_DIGITS, LEVELS, USUAL_AGES, level_name, shown, subject_name
+from pipeline.content.names import LEVEL_DIGITS, USUAL_AGES, level_name, shown, subject_name
 from pipeline.lessons import catalogue
 from pipeline.lessons.course import FORMAT, latin
-from pipeline.lessons.syllabus.reading import Node
+from pipeline.lessons.syllabus.tree import ListItem
 
 #: Column at which the notes of a line begin.
 _NOTES = 34
 #: Characters of a made-up id of a group, of an outcome.
 _GROUP_ID, _OUTCOME_ID = 16, 24
 #: Words that say nothing of an outcome.
-_SMALL = frozenset(
-    "a an the of to in on by for with from and or as at is are be their its that which into how what why when where "
-    "can should will must able understand know explain describe identify state use using learn about unit topic area "
-    "section chapter module strand theme part part component".split()
+_SMALL = frozenset({
+    "a", "an", "the", "of", "to", "in", "on", "by", "for", "with", "from", "and", "or", "as", "at", "is", "are", "be",
+    "their", "its", "that", "which", "into", "how", "what", "why", "when", "where", "can", "should", "will", "must",
+    "able", "understand", "know", "explain", "describe", "identify", "state", "use", "using", "learn", "about", "unit",
+    "topic", "area", "section", "chapter", "module", "strand", "theme", "part", "component",
+})  # fmt: skip
+_FIRST = "# One course. Check it with: subjects check FILE. List order is teaching order; ids are short, yours, unique."
+_CODE_NOTE = "optional: as printed in the course specification"
+_FRAMEWORK_NOTE = "optional: whose syllabus it is: SQA (also by such a code), Common Core, IB, …; else none"
+_AGE_NOTE = "usual age of the learners; sets sentences, steps and command words"
+_REGION = ("# region: Scotland", "optional: where its pupils live; else where the framework is at home")
+_OPTIONAL = (
+    ("# licence: CC BY 4.0", "optional: terms under which the course may be passed on"),
+    ("# attribution: Example School", "optional: whom to name for it"),
+    ("structure: areas", "units | skills | areas"),
+    ("# aims: [one line each]", "optional: what the course is for"),
 )
 _TEMPLATE = Path(catalogue.__file__).with_name("catalogue") / "template.txt"
 
@@ -32,10 +44,10 @@ def template(subject: str, level: str) -> str:
     Raises:
         CatalogueError: A text that cannot be the name of a subject or level.
     """
-    return _head(subject_name(subject), level_name(level), "") + _TEMPLATE.read_text(encoding="utf-8")
+    return _head(subject_name(subject), level_name(level), "", example=True) + _TEMPLATE.read_text(encoding="utf-8")
 
 
-def course_file(subject: str, level: str, title: str, groups: Sequence[Node], source: str) -> str:
+def course_file(subject: str, level: str, title: str, groups: Sequence[ListItem], source: str) -> str:
     """Return the text of a course file with these groups of outcomes of points.
 
     Args:
@@ -47,7 +59,7 @@ def course_file(subject: str, level: str, title: str, groups: Sequence[Node], so
     for group in groups:
         lines += _group(group, names)
     lines += [
-        "# Left blank, since the list of outcomes does not say it. What you add is told to the author and shown on pages.",
+        "# Left blank, since the list of outcomes does not say it. What you add is told to the author of the lessons.",
         "# assessment:",
         "#   model: question_papers",
         "#   components:",
@@ -60,36 +72,33 @@ def course_file(subject: str, level: str, title: str, groups: Sequence[Node], so
     return "\n".join(lines) + "\n"
 
 
-def _head(subject: str, level: str, title: str) -> str:
-    """Return the keys that come before the groups; those that only somebody else can know stand as comments."""
-    digits, age = LEVEL_DIGITS.get(level), USUAL_AGES.get(level)
+def _head(subject: str, level: str, title: str, *, example: bool = False) -> str:
+    """Return the keys that come before the groups; those that only somebody else can know stand as comments.
+
+    Args:
+        example: The code and credits of an SQA course are filled in, to be replaced.
+    """
+    digits, age = LEVEL_DIGITS.get(level, ""), USUAL_AGES.get(level)
+    code = (f'code: "C000 {digits}"' if example and digits else '# code: "ABC-1"', _CODE_NOTE)
     rows = [
         (f"subject: {_scalar(subject)}", ""),
         (f"level: {_scalar(level)}", ""),
         (f"title: {_scalar(title or f'{shown(level)} {shown(subject)}')}", ""),
+        code,
     ]
     if digits:
-        rows += [("framework: SQA", "whose syllabus it is; none where you leave it out"),
-                 (f"scqf: {{level: {int(digits) - 70}}}", "")]  # fmt: skip
-    else:
-        rows += [("# framework: IB", "optional: whose syllabus it is: SQA, National Curriculum England, another, none"),
-                 ("# region: England", "optional: where your pupils live; sets currency, spelling and places")]  # fmt: skip
+        rows.append((f"scqf: {{level: {int(digits) - 70}{', credits: 24' if example else ''}}}", ""))
+    rows += [("framework: SQA" if digits and not example else "# framework: SQA", _FRAMEWORK_NOTE), _REGION]
     if age:
-        rows.append((f"age: {age}", "usual age of the learners: sets sentences, steps and command words"))
-    elif level not in LEVELS:
-        rows.append(("# age: 14", "optional: usual age of the learners; sets sentences, steps and command words"))
-    code = f"C000 {digits}" if digits else "ABC-1"
-    rows += [(f'# code: "{code}"', "optional: as printed in the course specification"),
-             ("# licence: CC BY 4.0", "optional: terms under which the course may be passed on"),
-             ("# attribution: Example School", "optional: whom to name for it"),
-             ("structure: areas", "units | skills | areas"),
-             ("# aims: [one line each]", "optional: what the course is for")]  # fmt: skip
+        rows.append((f"age: {age}", _AGE_NOTE))
+    elif not digits:
+        rows.append(("# age: 14", f"optional: {_AGE_NOTE}"))
+    rows += _OPTIONAL
     told = [f"{text.ljust(_NOTES - 2)}  # {note}" if note else text for text, note in rows]
-    first = "# One course. Check it with: subjects check FILE. List order is teaching order; ids are short, yours and unique."
-    return "\n".join([first, f"catalogue: {FORMAT}", *told]) + "\n"
+    return "\n".join([_FIRST, f"catalogue: {FORMAT}", *told]) + "\n"
 
 
-def _group(group: Node, names: _Names) -> Iterator[str]:
+def _group(group: ListItem, names: _Names) -> Iterator[str]:
     name = names.group(group.text)
     kind = next((kind for kind in ("unit", "topic") if group.text.lower().startswith(kind)), "area")
     yield from (f"  - id: {name}", f"    kind: {kind}", f"    title: {_scalar(group.text)}")

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 _BULLETS = "•●○◦▪■□▫‣⁃∙·➢➤►▶✓✔❖◆◇\uf0b7\uf0a7\uf0d8\uf0fc\uf076"
 #: These stand in texts too, so that a space must follow.
@@ -19,7 +20,8 @@ _LETTER = re.compile(r"(?:(?P<code>[A-Za-z])[.)]|\((?P<inner>[A-Za-z])\))\s+(?P<
 _ROMAN = re.compile(r"(?:(?P<code>[ivx]{1,5}|[IVX]{1,5})[.)]|\((?P<inner>[ivx]{1,5}|[IVX]{1,5})\))\s+(?P<rest>\S.*)")
 #: B1.2, AS1.1, 3.NF.A.1, SCN 3-13a, KS3-04.
 _CODE = re.compile(
-    r"(?P<code>[A-Z]{1,8}[ -]?\d{1,4}[A-Za-z]?(?:[.-]\w{1,4})*|\d{1,2}(?:\.[A-Z]{1,4})+(?:\.\w{1,3})+)[.:)]?\s+(?P<rest>\S.*)"
+    r"(?P<code>[A-Z]{1,8}[ -]?\d{1,4}[A-Za-z]?(?:[.-]\w{1,4})*|\d{1,2}(?:\.[A-Z]{1,4})+(?:\.\w{1,3})+)[.:)]?\s+"
+    r"(?P<rest>\S.*)"
 )
 _ALONE = re.compile(rf"[{_BULLETS}{_DASHES}]|\d{{1,3}}(?:\.\d{{1,3}})+\.?|\d{{1,3}}[.)]|\(?[a-z]\)|\([ivx]+\)")
 _HEADING_WORD = re.compile(
@@ -96,7 +98,7 @@ def marks_of(texts: Iterable[str]) -> Marks:
     every = list(texts)
     bare = [int(found["code"]) for text in every if (found := _BARE.fullmatch(text))]
     decimals = {found["code"].split(".")[0] for text in every if (found := _DECIMAL.fullmatch(text))}
-    rising = sum(now == before + 1 for before, now in zip(bare, bare[1:], strict=False))
+    rising = sum(now == before + 1 for before, now in pairwise(bare))
     letters = Counter(found["letter"] for text in every if (found := _BULLET.fullmatch(text)) and found["letter"])
     codes = Counter(_shape(found["code"]) for text in every if (found := _CODE.fullmatch(text)))
     return Marks(

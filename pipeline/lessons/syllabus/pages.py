@@ -7,13 +7,16 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from pipeline.lessons.syllabus.reading import lines
+from pipeline.lessons.syllabus.tree import lines
 
 #: Letters that were set as one: "ﬁ". Powers and fractions stay as they are.
 _LIGATURES = {ord(char): unicodedata.normalize("NFKC", char) for char in "ﬀﬁﬂﬃﬄﬅﬆ"}
 #: Spaces that are none of ours, marks without width, and hyphens that only show at the end of a line.
-_SPACES = {ord(char): " " for char in "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000"}
+_SPACES = {
+    ord(char): " " for char in "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000"
+}
 _NOTHING = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u200e\u200f"))
 _BREAKS = re.compile("\r\n|[\r\v\u0085\u2028\u2029]")
 #: A page number on a line of its own, in words or between dashes.
@@ -29,7 +32,7 @@ _TAB = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TextLine:
     """A line as it stands in the source."""
 
     number: int
@@ -39,7 +42,7 @@ class Line:
     gap: bool = False
 
 
-def page_lines(text: str) -> tuple[list[Line], list[str]]:
+def page_lines(text: str) -> tuple[list[TextLine], list[str]]:
     """Return the lines of a text, each trimmed, without pages' own lines, and notes of what was left out."""
     rows, breaks = _rows(text)
     found: list[str] = []
@@ -61,7 +64,7 @@ def page_lines(text: str) -> tuple[list[Line], list[str]]:
     return list(_kept(rows, dropped)), found
 
 
-def _rows(text: str) -> tuple[list[Line], set[int]]:
+def _rows(text: str) -> tuple[list[TextLine], set[int]]:
     """Return all lines that hold something, and the numbers of those that a new page begins with."""
     rows, breaks = [], set()
     gap = False
@@ -69,16 +72,18 @@ def _rows(text: str) -> tuple[list[Line], set[int]]:
         if "\f" in raw:
             breaks.add(number)
         line = raw.replace("\f", "").translate(_LIGATURES).translate(_SPACES).translate(_NOTHING).expandtabs(_TAB)
-        line = "".join(char for char in line if char == "\u00ad" or unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
+        line = "".join(
+            char for char in line if char == "\u00ad" or unicodedata.category(char) not in ("Cc", "Cf", "Cs")
+        )
         if not (kept := line.strip()):
             gap = True
             continue
-        rows.append(Line(number, " ".join(kept.split()), len(line) - len(line.lstrip()), gap))
+        rows.append(TextLine(number, " ".join(kept.split()), len(line) - len(line.lstrip()), gap))
         gap = False
     return rows, breaks
 
 
-def _page_numbers(rows: Sequence[Line], breaks: set[int]) -> list[int]:
+def _page_numbers(rows: Sequence[TextLine], breaks: set[int]) -> list[int]:
     """Return lines that hold a page number alone.
 
     Plain numbers are such where they rise through the text; a text whose items are "1" on a line, then the words, has
@@ -88,26 +93,26 @@ def _page_numbers(rows: Sequence[Line], breaks: set[int]) -> list[int]:
     plain = [(place, row) for place, row in enumerate(rows) if _DIGITS.fullmatch(row.text)]
     values = [int(row.text) for _, row in plain]
     of_items = len(plain) > 2 and values == list(range(1, len(values) + 1)) and not breaks
-    if of_items and all(later[0] - before[0] <= 4 for before, later in zip(plain, plain[1:], strict=False)):
+    if of_items and all(later[0] - before[0] <= 4 for before, later in pairwise(plain)):
         return found
     return found + [row.number for _, row in plain]
 
 
-def _running_heads(rows: Sequence[Line], pages: set[int]) -> set[int]:
+def _running_heads(rows: Sequence[TextLine], pages: set[int]) -> set[int]:
     """Return lines that stand beside page numbers or breaks again and again, numbers in them aside."""
     places = {row.number: place for place, row in enumerate(rows)}
     beside: Counter[str] = Counter()
-    where: dict[str, list[Line]] = {}
+    where: dict[str, list[TextLine]] = {}
     near = {at + step for page in pages if (at := places.get(page)) is not None for step in (-2, -1, 0, 1, 2)}
     for place, row in enumerate(rows):
         key = _DIGITS.sub("#", row.text.casefold())
         where.setdefault(key, []).append(row)
-        beside[key] += place in near and row.number not in pages | set()
+        beside[key] += place in near and row.number not in pages
     heads: set[int] = set()
     for key, same in where.items():
         rising = [int(found[-1]) for row in same if (found := _DIGITS.findall(row.text))]
-        counted = len(rising) > 1 and len(rising) == len(same) and all(
-            later > before for before, later in zip(rising, rising[1:], strict=False)
+        counted = (
+            len(rising) > 1 and len(rising) == len(same) and all(later > before for before, later in pairwise(rising))
         )
         ends_so = key.endswith("#") and len(key.split()) > 2 and not key.startswith("#") and counted
         if len(same) > 1 and len(key) > 3 and (beside[key] > len(same) / 2 or (ends_so and _even(same, rows))):
@@ -115,12 +120,12 @@ def _running_heads(rows: Sequence[Line], pages: set[int]) -> set[int]:
     return heads
 
 
-def _even(same: Sequence[Line], rows: Sequence[Line]) -> bool:
+def _even(same: Sequence[TextLine], rows: Sequence[TextLine]) -> bool:
     """Say whether lines stand as far apart as heads of pages do."""
-    return all(later.number - before.number > 15 for before, later in zip(same, same[1:], strict=False))
+    return all(later.number - before.number > 15 for before, later in pairwise(same))
 
 
-def _kept(rows: Sequence[Line], dropped: dict[int, str]) -> Iterator[Line]:
+def _kept(rows: Sequence[TextLine], dropped: dict[int, str]) -> Iterator[TextLine]:
     """Yield the other lines; one that goes on over the end of a page has no empty line before it."""
     over = gap = False
     for row in rows:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pipeline.lessons.syllabus.markers import LEAD_IN, Marker, Marks, as_heading, is_alone, marks_of
-from pipeline.lessons.syllabus.pages import Line, page_lines
-from pipeline.lessons.syllabus.reading import Node, Reading, lines
+from pipeline.lessons.syllabus.pages import TextLine, page_lines
+from pipeline.lessons.syllabus.tree import ListItem, SourceTree, lines
 
 #: A line is as full as this share of the longest before a viewer broke it.
 _FULL = 0.8
@@ -17,13 +17,17 @@ _NARROW = 45
 #: Words of a heading that has no mark of its own.
 _HEADING_WORDS = 9
 #: No text ends with these.
-_GOES_ON = frozenset(
-    "a an the of to in on by for with from and or as at is are be their its that which between into including "
-    "der die das und von mit de du des la le les et en el los y".split()
-)
+_GOES_ON = frozenset({
+    "a", "an", "the", "of", "to", "in", "on", "by", "for", "with", "from", "and", "or", "as", "at", "is", "are", "be",
+    "their", "its", "that", "which", "between", "into", "including", "der", "die", "das", "und", "von", "mit", "de",
+    "du", "des", "la", "le", "les", "et", "el", "los", "y",
+})  # fmt: skip
 _HYPHEN = re.compile(r"(?P<word>[^\W\d_]+)[-\u00ad‐]$")
 #: Words that keep their hyphen.
-_KEEP = frozenset("non self co pre post anti multi cross well long short high low two three one half re semi inter".split())
+_KEEP = frozenset({
+    "non", "self", "co", "pre", "post", "anti", "multi", "cross", "well", "long", "short", "high", "low", "two",
+    "three", "one", "half", "re", "semi", "inter",
+})  # fmt: skip
 _RULE = re.compile(r"[=_*-]{3,}|(\* ){2,}\*")
 _UNDERLINE = re.compile(r"={3,}|-{3,}")
 _EMPHASIS = re.compile(r"\*\*(.+?)\*\*|__(.+?)__|`([^`]+)`|\[([^\]]+)\]\([^)\s]+\)|(?<!\*)\*([^*\s][^*]*?)\*(?!\*)")
@@ -52,7 +56,7 @@ class _Joins:
     hyphens: list[str] = field(default_factory=list)
 
 
-def read_outcomes(text: str, *, markdown: bool = False) -> Reading:
+def read_outcomes(text: str, *, markdown: bool = False) -> SourceTree:
     """Return the headings and items of a text.
 
     Args:
@@ -74,7 +78,7 @@ def read_outcomes(text: str, *, markdown: bool = False) -> Reading:
     if lead_ins:
         notes.append(f"Sentences that lead into a list were left out ({lines(lead_ins)}).")
     roots, title = _tree([piece for piece in pieces if not _is_lead_in(piece)])
-    return Reading(roots, title, notes)
+    return SourceTree(roots, title, notes)
 
 
 def _bare(text: str) -> str:
@@ -84,9 +88,9 @@ def _bare(text: str) -> str:
     return _EMPHASIS.sub(lambda found: next(part for part in found.groups() if part is not None), text)
 
 
-def _without_rules(rows: Sequence[Line]) -> Iterator[Line]:
+def _without_rules(rows: Sequence[TextLine]) -> Iterator[TextLine]:
     """Yield lines; an underlined one becomes a heading, other rules go."""
-    held: Line | None = None
+    held: TextLine | None = None
     for row in rows:
         if not _RULE.fullmatch(row.text):
             if held:
@@ -99,10 +103,10 @@ def _without_rules(rows: Sequence[Line]) -> Iterator[Line]:
         yield held
 
 
-def _with_marks(rows: Iterator[Line]) -> list[Line]:
+def _with_marks(rows: Iterator[TextLine]) -> list[TextLine]:
     """Return lines; a mark that stands alone is put before the line after it."""
-    found: list[Line] = []
-    alone: Line | None = None
+    found: list[TextLine] = []
+    alone: TextLine | None = None
     for row in rows:
         if alone:
             found.append(replace(alone, text=f"{alone.text} {row.text}"))
@@ -117,7 +121,7 @@ def _with_marks(rows: Iterator[Line]) -> list[Line]:
 # --- lines that belong together -----------------------------------------------------------------------
 
 
-def _pieces(rows: Sequence[Line], marks: Marks, joins: _Joins, whole: str) -> list[_Piece]:
+def _pieces(rows: Sequence[TextLine], marks: Marks, joins: _Joins, whole: str) -> list[_Piece]:
     width = max((len(row.text) + row.indent for row in rows), default=0)
     pieces: list[_Piece] = []
     for row in rows:
@@ -132,7 +136,7 @@ def _pieces(rows: Sequence[Line], marks: Marks, joins: _Joins, whole: str) -> li
     return pieces
 
 
-def _continues(last: _Piece, row: Line, marker: Marker | None, width: int) -> bool:
+def _continues(last: _Piece, row: TextLine, marker: Marker | None, width: int) -> bool:
     """Say whether a line goes on with the text of the one before it."""
     if last.heading.startswith(("#", "bold")):
         return False
@@ -177,7 +181,7 @@ def _joined(text: str, more: str, joins: _Joins, whole: str) -> str:
 def _find_headings(pieces: Sequence[_Piece]) -> None:
     """Mark texts as headings that are such by their place: short, and a list comes next."""
     listed = any(piece.marker for piece in pieces)
-    for place, piece in enumerate(pieces):
+    for place, piece in reversed(list(enumerate(pieces))):
         if piece.marker or piece.heading or _is_lead_in(piece):
             continue
         after = pieces[place + 1 :]
@@ -199,14 +203,14 @@ def _is_lead_in(piece: _Piece) -> bool:
     return not piece.marker and piece.text[-1] in ":….-–" and bool(LEAD_IN.fullmatch(piece.text))
 
 
-def _tree(pieces: Sequence[_Piece]) -> tuple[list[Node], str]:
+def _tree(pieces: Sequence[_Piece]) -> tuple[list[ListItem], str]:
     """Return the nodes that stand below nothing, and the title of the whole where it has one."""
-    top = Node("", heading=True)
-    headings: list[tuple[str, Node]] = []
-    items: list[tuple[Marker, int, Node]] = []
+    top = ListItem("", heading=True)
+    headings: list[tuple[str, ListItem]] = []
+    items: list[tuple[Marker, int, ListItem]] = []
     for piece in pieces:
         marker = piece.marker
-        node = Node(piece.text, piece.line, marker.code if marker else "", bool(piece.heading), not marker)
+        node = ListItem(piece.text, piece.line, marker.code if marker else "", bool(piece.heading), not marker)
         if piece.heading:
             node.loose = False
             headings, items = [*_above(headings, piece.heading), (piece.heading, node)], []
@@ -226,7 +230,7 @@ def _tree(pieces: Sequence[_Piece]) -> tuple[list[Node], str]:
 _RANKS = ("#1", "#2", "#3", "#4", "#5", "#6", "word", "capitals", "bold", "plain")
 
 
-def _above(headings: Sequence[tuple[str, Node]], kind: str) -> list[tuple[str, Node]]:
+def _above(headings: Sequence[tuple[str, ListItem]], kind: str) -> list[tuple[str, ListItem]]:
     """Return the open headings that a heading of a kind stands below."""
     kinds = [name for name, _ in headings]
     if kind in kinds:
@@ -235,7 +239,7 @@ def _above(headings: Sequence[tuple[str, Node]], kind: str) -> list[tuple[str, N
     return [pair for pair in headings if _RANKS.index(pair[0].split()[0]) <= rank]
 
 
-def _titled(roots: list[Node]) -> tuple[list[Node], str]:
+def _titled(roots: list[ListItem]) -> tuple[list[ListItem], str]:
     """Return the nodes without the title of the whole: a first heading of nothing, or the only one of its kind."""
     if len(roots) > 1 and roots[0].heading and not roots[0].below:
         return roots[1:], roots[0].text
@@ -245,8 +249,8 @@ def _titled(roots: list[Node]) -> tuple[list[Node], str]:
 
 
 def _open_items(
-    items: Sequence[tuple[Marker, int, Node]], marker: Marker, indent: int
-) -> list[tuple[Marker, int, Node]]:
+    items: Sequence[tuple[Marker, int, ListItem]], marker: Marker, indent: int
+) -> list[tuple[Marker, int, ListItem]]:
     """Return the open items that a new one stands below."""
     for place in reversed(range(len(items))):
         other, its_indent, _ = items[place]

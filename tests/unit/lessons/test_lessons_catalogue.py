@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.content.levels import LEVEL_ROWS, level_row
 from pipeline.content.names import LEVELS, SUBJECTS, known_level, known_subject, level_name, shown, subject_name
 from pipeline.errors import CatalogueError
 from pipeline.frameworks import region_of, standing
-from pipeline.lessons.catalogue import Catalogue, file_name, read_course, template
-from pipeline.lessons.course import Course
+from pipeline.lessons.catalogue import Catalogue, file_name, read_course
+from pipeline.lessons.course import Course, course_id
+from pipeline.lessons.syllabus.course_file import template
 from pipeline.publish import mathml
 
 GOOD = template("physics", "national_5")
@@ -28,18 +30,40 @@ def test_names_are_found_under_each_alias_whatever_the_case_and_separators() -> 
     assert shown(subject_name("aom")) == "Applications of Mathematics"
 
 
-def test_name_that_is_unknown_lists_all_and_names_the_nearest() -> None:
-    with pytest.raises(CatalogueError, match=r"no subject 'phisics'\. Did you mean physics\?") as caught:
-        subject_name("phisics")
-    assert all(name in caught.value.hint for name in SUBJECTS)
-    assert caught.value.exit_code == 2
-    with pytest.raises(CatalogueError, match=r"^There is no level 'zzz'\.$") as caught:
-        level_name("zzz")
-    assert all(name in caught.value.hint for name in LEVELS)
-    # A subject of one's own catalogue is known where it is given.
-    assert subject_name("Latin", more=["latin"]) == "latin"
+def test_any_name_is_a_subject_and_a_level() -> None:
+    subjects = ("Science", "Design & Technology", "Français", "  PSHE ", "数学", "हिन्दी")
+    assert list(map(subject_name, subjects)) == ["science", "design_technology", "français", "pshe", "数学", "हिन्दी"]
+    levels = ("KS3", "Key Stage 3", "A-Level", "Year 9", "6e", "10. Klasse", "GCSE")
+    assert list(map(level_name, levels)) == ["ks3", "ks3", "a_level", "year_9", "6e", "10_klasse", "gcse"]
+    assert [shown(name) for name in ("ks3", "gcse", "a_level", "year_9", "design_technology")] == [
+        "KS3", "GCSE", "A Level", "Year 9", "Design Technology",
+    ]  # fmt: skip
     assert known_subject("latin") is None
     assert known_level("Nat 5") == "national_5"
+
+
+def test_name_that_a_course_file_would_not_pass_is_refused_at_once() -> None:
+    for text, said in (("", "holds no letter"), ("&!", "holds no letter"), ("a" * 41, "is longer than 40")):
+        with pytest.raises(CatalogueError, match=said) as caught:
+            subject_name(text)
+        assert (caught.value.code, caught.value.exit_code) == ("invalid_subject", 2)
+        with pytest.raises(CatalogueError, match=said):
+            level_name(text)
+
+
+def test_level_without_a_row_reads_as_its_age() -> None:
+    assert [level_row("ks3", age) for age in (7, 13, 16, 18, None)] == [
+        LEVEL_ROWS[name] for name in ("national_3", "national_4", "national_5", "higher", "national_5")
+    ]
+    assert level_row("national_4", 30) is LEVEL_ROWS["national_4"]
+
+
+def test_id_of_a_course_is_of_letters_and_digits_and_its_own() -> None:
+    assert course_id("physics", "higher", "C847 75") == "course_c84775"
+    assert course_id("français", "6e", "") == "course_francais6e"
+    chinese, other = course_id("数学", "ks3", ""), course_id("物理", "ks3", "")
+    assert chinese != other
+    assert chinese.startswith("course_ks3")
 
 
 def test_names_import_neither_yaml_nor_pydantic() -> None:
@@ -78,14 +102,14 @@ def line_of(text: str, part: str) -> int:
 
 
 def test_catalogue_ships_three_courses_that_survive_json() -> None:
-    for subject, level, course_id, groups, outcomes, points in (
+    for subject, level, its_id, groups, outcomes, points in (
         ("maths", "n5", "course_c84775", 6, 40, 77),
         ("aom", "nat 4", "course_c84474", 4, 6, 20),
         ("physics", "higher", "course_c85776", 4, 22, 77),
     ):
         course = Catalogue().course(subject, level)
         every = [out for group in course.groups for out in group.outcomes]
-        assert course.course_id == course_id
+        assert course.course_id == its_id
         assert (len(course.groups), len(every), sum(len(out.points) for out in every)) == (groups, outcomes, points)
         again = Course.from_json(course.to_json())
         assert (again, again.content_hash()) == (course, course.content_hash())
@@ -99,11 +123,11 @@ def test_course_points_have_ids_of_list_place_or_printed_code(tmp_path: Path) ->
     assert [out.id for out in course.outcomes(cross_cutting=True)] == ["across.inquiry"]
 
 
-def test_template_is_valid_for_every_known_pair(tmp_path: Path) -> None:
-    for subject, level in (("aom", "n3"), ("modern studies", "ah"), ("art", "h")):
-        text = template(subject, level)
-        course = read_course(write(tmp_path, text))
-        assert course.id in text
+def test_template_is_valid_for_every_pair(tmp_path: Path) -> None:
+    for subject, level in (("aom", "n3"), ("art", "h"), ("science", "KS3"), ("chemistry", "gcse"), ("数学", "9")):
+        course = read_course(write(tmp_path, template(subject, level)))
+        assert course.id == f"{subject_name(subject)}/{level_name(level)}"
+        assert (course.scqf is not None) == (known_level(level) in LEVEL_ROWS)
 
 
 def test_own_folder_adds_courses_and_wins_over_shipped_ones(tmp_path: Path) -> None:
@@ -119,13 +143,38 @@ def test_own_folder_adds_courses_and_wins_over_shipped_ones(tmp_path: Path) -> N
 
 
 def test_own_folder_may_hold_a_foreign_subject_and_level(tmp_path: Path) -> None:
-    text = GOOD.replace("physics", "latin").replace("national_5", "year_9").replace('"C000 75"', '"LAT-9"')
-    write(tmp_path, text.replace("course_c00075", "course_lat9"), "latin-year_9.yaml")
+    write(tmp_path, template("latin", "year 9").replace('# code: "ABC-1"', 'code: "LAT-9"'), "latin-year_9.yaml")
     course = Catalogue(tmp_path).course("Latin", "year 9")
     assert (course.subject, course.level, course.course_id) == ("latin", "year_9", "course_lat9")
 
 
-def test_known_pair_without_a_file_says_how_to_add_one() -> None:
+@pytest.mark.parametrize(
+    ("name", "subject", "level"),
+    [
+        ("Science-KS3.yaml", "science", "ks3"), ("science-key-stage-3.yml", "science", "ks3"),
+        ("physics-a-level.YAML", "physics", "a_level"), ("design-technology-gcse.yml", "design_technology", "gcse"),
+        ("history-year-9.yml", "history", "year_9"),
+    ],
+)  # fmt: skip
+def test_names_of_files_are_read_in_any_spelling(tmp_path: Path, name: str, subject: str, level: str) -> None:
+    write(tmp_path, template(subject, level), name)
+    assert Catalogue(tmp_path).course(subject, level).id == f"{subject}/{level}"
+
+
+def test_two_files_of_one_course_are_an_error(tmp_path: Path) -> None:
+    for name in ("science-ks3.yaml", "science-ks3.yml"):
+        write(tmp_path, template("science", "ks3"), name)
+    with pytest.raises(CatalogueError, match=r"science-ks3\.yml: is the same course as science-ks3\.yaml"):
+        Catalogue(tmp_path)
+
+
+def test_pair_without_a_file_says_what_was_meant_and_how_to_add_one(tmp_path: Path) -> None:
+    write(tmp_path, "notes", "notes.txt")
+    with pytest.raises(
+        CatalogueError, match=r"no course file for Phisics at Higher\. Did you mean physics\?"
+    ) as caught:
+        Catalogue(tmp_path).course("phisics", "higher")
+    assert "Not read, since their names are not SUBJECT-LEVEL.yaml: notes.txt." in caught.value.message
     with pytest.raises(CatalogueError, match="no course file for Chemistry at National 3") as caught:
         Catalogue().course("chem", "n3")
     assert "subjects new chemistry national_3" in caught.value.hint
@@ -133,15 +182,14 @@ def test_known_pair_without_a_file_says_how_to_add_one() -> None:
     assert "mathematics national_5" in caught.value.message
 
 
-def test_own_folder_that_is_missing_or_holds_a_misnamed_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match="no such folder"):
+def test_own_folder_that_is_missing_is_an_error_and_a_misnamed_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CatalogueError, match="none: cannot be read: No such file or directory"):
         Catalogue(tmp_path / "none")
     misnamed = write(tmp_path, GOOD, "chemistry-national_5.yaml")
     with pytest.raises(CatalogueError, match=r"id: is physics/national_5, but the file's name says chemistry"):
         Catalogue(tmp_path).course("chem", "n5")
     misnamed.rename(tmp_path / "physics.yaml")
-    with pytest.raises(CatalogueError, match=r"physics\.yaml: the file's name does not say"):
-        Catalogue(tmp_path)
+    assert Catalogue(tmp_path).unread == [tmp_path / "physics.yaml"]
 
 
 #: A change to the template, the line it is on, and the key and words of the fault.
@@ -153,9 +201,10 @@ FAULTS = [
     ("one.second", "one.first", "First learning", "outcome one.first stands a second time"),
     ("- id: across\n", "- id: one\n", "id: one\n", "group one stands a second time"),
     ("one.second", "two.second", "two.second", "'two.second' does not begin with its group, one."),
-    ("level: 5,", "level: five,", "scqf:", "scqf.level: Input should be a valid integer"),
-    ("course_c00075", "course_c00076", "course_c00076", "course_id: is 'course_c00076', wanted course_c00075"),
+    ("{level: 5,", "{level: five,", "scqf:", "scqf.level: Input should be a valid integer"),
+    ("# aims", "course_id: course_c76\n# aims", "course_c76", "course_id: is 'course_c76', wanted course_c00075"),
     ('"C000 75"', '"C000 76"', '"C000 76"', "code: 'C000 76' does not end in 75"),
+    ("subject: physics", 'subject: "!"', "subject:", "subject: '!' cannot be the name of a subject"),
     ("subject: physics", "subject: phys", "subject: phys", "subject: is 'phys', wanted its canonical name 'physics'"),
     ("points: [plan", "pionts: [plan", "across.inquiry", "groups.1.outcomes.0: has neither points nor standards"),
     ("points: [plan,", "points: [7,", "across.inquiry", "groups.1.outcomes.0.points.0: is 7, wanted a text"),
@@ -183,7 +232,7 @@ def test_fault_of_a_repeated_key_a_bad_indent_and_an_alias_names_its_line(tmp_pa
     assert faults(tmp_path, twice) == [f"{len(twice.splitlines())}: title: appears twice"]
     bent = GOOD.replace("structure: areas", "structure: areas: more")
     assert faults(tmp_path, bent)[0].startswith(f"{line_of(bent, 'areas: more')}: ")
-    alias = GOOD.replace("aims: []", "aims: &a [*a]")
+    alias = GOOD.replace("# aims: [one line each]", "aims: &a [*a]")
     assert faults(tmp_path, alias) == [f"{line_of(alias, '&a')}: *a: aliases are not allowed"]
 
 
@@ -256,8 +305,7 @@ def test_framework_and_region_decide_what_is_printed_of_a_course(
 
 
 def test_course_without_a_code_has_its_id_of_subject_and_level(tmp_path: Path) -> None:
-    text = GOOD.replace('"C000 75"', '""').replace("course_c00075", "course_physicsnational5")
-    assert read_course(write(tmp_path, text)).course_id == "course_physicsnational5"
+    assert read_course(write(tmp_path, GOOD.replace('"C000 75"', '""'))).course_id == "course_physicsnational5"
 
 
 def test_keys_that_came_later_leave_no_trace_where_a_file_has_none() -> None:

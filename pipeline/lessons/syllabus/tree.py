@@ -15,7 +15,7 @@ _SENTENCES, _WORDS = re.compile(r"(?<=[.;!?])\s+"), re.compile(r"\s+")
 
 
 @dataclass
-class Node:
+class ListItem:
     """A heading, an outcome or a point, with what stands below it."""
 
     text: str
@@ -27,21 +27,21 @@ class Node:
     heading: bool = False
     #: Neither marked as an item nor a heading: an item only where its heading has no other.
     loose: bool = False
-    below: list[Node] = field(default_factory=list)
+    below: list[ListItem] = field(default_factory=list)
 
 
 @dataclass
-class Reading:
+class SourceTree:
     """What was understood of a source."""
 
-    roots: list[Node]
+    roots: list[ListItem]
     #: Of the source itself; "" where it says none.
     title: str = ""
     #: What was left out, joined or guessed, one sentence each.
     notes: list[str] = field(default_factory=list)
 
 
-def groups_of(reading: Reading, title: str) -> tuple[list[Node], list[str]]:
+def groups_of(reading: SourceTree, title: str) -> tuple[list[ListItem], list[str]]:
     """Return groups of outcomes of points, and further notes.
 
     Args:
@@ -51,11 +51,11 @@ def groups_of(reading: Reading, title: str) -> tuple[list[Node], list[str]]:
     roots = _dropped(reading.roots, notes)
     while len(roots) == 1 and roots[0].heading and _height(roots[0]) > _FLOORS:
         roots = roots[0].below
-    headed: list[Node] = []
-    alone: list[Node] = []
+    headed: list[ListItem] = []
+    alone: list[ListItem] = []
     for root in roots:
         (headed if _is_group(root) else alone).append(root)
-    found = [Node(title, alone[0].line, below=alone)] if alone else []
+    found = [ListItem(title, alone[0].line, below=alone)] if alone else []
     for root in headed:
         found += _split(root)
     groups = [replace(group, below=[_outcome(out, notes) for out in group.below]) for group in found]
@@ -74,28 +74,30 @@ def lines(numbers: Sequence[int]) -> str:
     return f"{word} {', '.join(map(str, shown))}" + (f" and {more} more" if more else "")
 
 
-def _height(node: Node) -> int:
+def _height(node: ListItem) -> int:
     return 1 + max(map(_height, node.below), default=0)
 
 
-def _is_group(node: Node) -> bool:
+def _is_group(node: ListItem) -> bool:
     """Say whether what stands below is a list of outcomes; else they are points of an outcome."""
     if not node.below:
         return False
-    return node.heading or _height(node) >= _FLOORS or (bool(node.code) and any(_within(node, low) for low in node.below))
+    return (
+        node.heading or _height(node) >= _FLOORS or (bool(node.code) and any(_within(node, low) for low in node.below))
+    )
 
 
-def _within(node: Node, below: Node) -> bool:
+def _within(node: ListItem, below: ListItem) -> bool:
     """Say whether the number below goes on from the one above: 1 and 1.2."""
     return below.code.startswith(f"{node.code}.")
 
 
-def _dropped(nodes: list[Node], notes: list[str]) -> list[Node]:
+def _dropped(nodes: list[ListItem], notes: list[str]) -> list[ListItem]:
     """Return the nodes without headings of nothing, and without loose lines beside marked ones."""
     empty: list[int] = []
     loose: list[int] = []
 
-    def kept(level: list[Node]) -> list[Node]:
+    def kept(level: list[ListItem]) -> list[ListItem]:
         marked = any(not node.loose and not node.heading for node in level)
         found = []
         for node in level:
@@ -119,7 +121,7 @@ def _dropped(nodes: list[Node], notes: list[str]) -> list[Node]:
     return roots
 
 
-def _split(group: Node) -> Iterator[Node]:
+def _split(group: ListItem) -> Iterator[ListItem]:
     """Yield a group, or, where headings stand within it, each of them as one that carries both titles."""
     inner = [low for low in group.below if low.below and _height(low) >= _FLOORS]
     rest = [low for low in group.below if low not in inner]
@@ -129,9 +131,9 @@ def _split(group: Node) -> Iterator[Node]:
         yield from _split(replace(low, text=f"{group.text} – {low.text}", code=low.code))
 
 
-def _outcome(node: Node, notes: list[str]) -> Node:
+def _outcome(node: ListItem, notes: list[str]) -> ListItem:
     """Return an outcome with its points, every text short enough; without points of its own, its text is its point."""
-    texts = list(_flat(node.below)) or [Node(node.text, node.line)]
+    texts = list(_flat(node.below)) or [ListItem(node.text, node.line)]
     points = [replace(point, text=part, below=[]) for point in texts for part in _cut(point.text)]
     title, *more = _cut(node.text)
     if more or len(points) != len(texts):
@@ -139,7 +141,7 @@ def _outcome(node: Node, notes: list[str]) -> Node:
     return replace(node, text=title, below=points)
 
 
-def _flat(nodes: Sequence[Node]) -> Iterator[Node]:
+def _flat(nodes: Sequence[ListItem]) -> Iterator[ListItem]:
     """Yield the lowest nodes; those above them say first what they are about."""
     for node in nodes:
         if not node.below:
@@ -169,7 +171,7 @@ def _packed(parts: Sequence[str], fits: Callable[[str], bool]) -> list[str]:
     return packed
 
 
-def _repeats(groups: Sequence[Node]) -> Iterator[str]:
+def _repeats(groups: Sequence[ListItem]) -> Iterator[str]:
     seen: dict[str, int] = {}
     for group in groups:
         for out in group.below:

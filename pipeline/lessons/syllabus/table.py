@@ -1,0 +1,259 @@
+"""Reads outcomes from a table: CSV with any delimiter and any names of columns, or a table of Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from pipeline.lessons.syllabus.text import read_outcomes
+from pipeline.lessons.syllabus.tree import ListItem, SourceTree, lines
+
+_DELIMITERS = ",;\t|"
+#: Rows among which the names of the columns are looked for.
+_HEAD_ROWS = 12
+#: What a column is → words that its name may hold, those that decide first coming first.
+_ROLES: Mapping[str, re.Pattern[str]] = {
+    role: re.compile(rf"(?i)\b({words})\b")
+    for role, words in {
+        "code": "code|codes|ref|refs|reference|no|nr|number|numbers|num|id|identifier|n°|réf|nummer|número",
+        "point": "points?|details?|success criteria|criteria|criterion|assessment standards?|indicative content|"
+        "sub[- ]?outcomes?|sub[- ]?objectives?|elaborations?|benchmarks?|steps?",
+        "outcome": "outcomes?|objectives?|standards?|statements?|descriptions?|descriptors?|expectations?|intentions?|"
+        "competen\\w+|goals?|targets?|contents?|skills?|knowledge|text|what (students|pupils|learners).*|"
+        "(students|pupils|learners) (should|will|can|must).*|lernziele?|kompetenz\\w*|inhalte?|objectifs?|capacités?|"
+        "compéten\\w+|objetivos?|competencias?|resultados?",
+        "group": "units?|topics?|areas?|strands?|themes?|sections?|modules?|domains?|chapters?|blocks?|headings?|"
+        "categor\\w+|aspects?|concepts?|big ideas?|papers?|components?|clusters?|sub[- ]?topics?|thema|themen|kapitel|"
+        "bereich|thèmes?|chapitres?|unités?|domaines?|unidad\\w*|temas?|bloques?|áreas?",
+    }.items()
+}
+#: A cell like this is a printed code.
+_CODE = re.compile(r"\(?[A-Za-z]{0,8}[ .-]?\d[\w.-]{0,12}\)?|[A-Za-z]{1,2}|\d{1,2}(\.\w{1,4})+")
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Where in a row what stands."""
+
+    outcome: int
+    groups: tuple[int, ...] = ()
+    points: tuple[int, ...] = ()
+    code: int | None = None
+    group_code: int | None = None
+
+
+def is_table(text: str) -> bool:
+    """Say whether a text that need not be a table has columns with names that are understood."""
+    rows = table_rows(text)
+    return len(rows) > 1 and _head(rows) is not None and sum(len(row) > 1 for _, row in rows) > len(rows) * 0.8
+
+
+def markdown_table(text: str) -> str:
+    """Return the rows of a text's tables of Markdown, without the line of dashes; "" where it has none."""
+    rows = [line.strip().strip("|") for line in text.splitlines() if line.strip().startswith("|")]
+    return "\n".join(row for row in rows if not re.fullmatch(r"[\s|:-]+", row)) if len(rows) > 2 else ""
+
+
+def read_table(text: str, delimiter: str = "") -> SourceTree:
+    """Return the groups, outcomes and points of a table.
+
+    Args:
+        delimiter: Between the cells of a row; "": the one that makes the most even table.
+    """
+    rows = table_rows(text, delimiter)
+    if all(len(row) == 1 for _, row in rows):
+        return read_outcomes("\n\n".join(row[0] for _, row in rows))
+    found = _head(rows)
+    notes: list[str] = []
+    if found:
+        place, columns = found
+        title = " ".join(cell for _, row in rows[:place] for cell in row if cell)
+        head, body = rows[place][1], rows[place + 1 :]
+    else:
+        title, head, body, columns = "", [], rows, _guessed([row for _, row in rows])
+    notes.append(_told(head, columns))
+    roots = _Builder(columns, notes).roots(body)
+    return SourceTree(roots, title, notes)
+
+
+def table_rows(text: str, delimiter: str = "") -> list[tuple[int, list[str]]]:
+    """Return the rows that hold something, each with the line it begins on, cells trimmed."""
+    first, _, rest = text.partition("\n")
+    begin = 1
+    if found := re.fullmatch(r'"?sep=(.)"?\s*', first):
+        delimiter, text, begin = delimiter or found[1], rest, 2
+    if not delimiter:
+        delimiter = max(_DELIMITERS, key=lambda one: _evenness(_parsed(text, one, begin)))
+    return _parsed(text, delimiter, begin)
+
+
+def _parsed(text: str, delimiter: str, begin: int) -> list[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    rows, line = [], begin
+    for row in reader:
+        cells = [cell.replace("\u00a0", " ").strip().removeprefix("\ufeff") for cell in row]
+        if any(cells):
+            rows.append((line, cells))
+        line = begin + reader.line_num
+    return rows
+
+
+def _evenness(rows: Sequence[tuple[int, list[str]]]) -> tuple[float, int]:
+    """Return how many rows have the usual number of cells, and that number; 0 where it is 1."""
+    usual, times = Counter(len(row) for _, row in rows).most_common(1)[0] if rows else (1, 0)
+    return (times / len(rows), usual) if usual > 1 else (0, 0)
+
+
+# --- which column is which ------------------------------------------------------------------------------
+
+
+def _head(rows: Sequence[tuple[int, list[str]]]) -> tuple[int, _Columns] | None:
+    """Return the place of the row with the columns' names, and what they are; None where no row has such names."""
+    for place, (_, row) in enumerate(rows[:_HEAD_ROWS]):
+        if len(row) > 1 and all(len(cell) < 60 for cell in row) and (columns := _named(row)):
+            return place, columns
+    return None
+
+
+def _named(head: Sequence[str]) -> _Columns | None:
+    roles = [_roles(name) for name in head]
+    codes = [place for place, found in enumerate(roles) if "code" in found]
+    group_code = next((place for place in codes if "group" in roles[place]), None)
+    points = tuple(place for place, found in enumerate(roles) if "point" in found and "code" not in found)
+    outcomes = [place for place, found in enumerate(roles) if "outcome" in found and not {"code", "point"} & set(found)]
+    groups = [place for place, found in enumerate(roles) if found == ["group"]]
+    if not outcomes and points:
+        # "Topic, Points": the points are what there is to teach.
+        outcomes, points = [points[0]], points[1:]
+    if not outcomes or len([name for name in head if name]) < 2:
+        return None
+    # "Content" beside "Learning outcome" says what is in it.
+    best = next((place for place in outcomes if re.search(r"(?i)outcome|objective|standard", head[place])), outcomes[0])
+    code = next((place for place in codes if place != group_code), None)
+    return _Columns(best, tuple(groups[:2]), points, code, group_code)
+
+
+def _roles(name: str) -> list[str]:
+    plain = name.strip().rstrip(":")
+    return ["code"] if plain in ("#", "№") else [role for role, words in _ROLES.items() if words.search(plain)]
+
+
+def _guessed(rows: Sequence[Sequence[str]]) -> _Columns:
+    """Return the columns of a table without names: the longest texts are outcomes, short ones that repeat groups."""
+    width = max(map(len, rows))
+    cells = [[row[place] for row in rows if place < len(row) and row[place]] for place in range(width)]
+    outcome = max(range(width), key=lambda place: mean(map(len, cells[place])) if cells[place] else 0)
+    code = next(
+        (
+            place
+            for place in range(width)
+            if place != outcome and cells[place] and all(map(_CODE.fullmatch, cells[place]))
+        ),
+        None,
+    )
+    groups = [place for place in range(outcome) if place != code and cells[place]]
+    return _Columns(outcome, tuple(groups[:2]), (), code)
+
+
+def _told(head: Sequence[str], columns: _Columns) -> str:
+    def name(place: int) -> str:
+        return f'"{head[place]}"' if place < len(head) and head[place] else f"{place + 1}"
+
+    parts = [f"outcomes from column {name(columns.outcome)}"]
+    for what, places in (("groups", columns.groups), ("points", columns.points)):
+        parts += [f"{what} from {' and '.join(map(name, places))}"] if places else []
+    used = {columns.outcome, *columns.groups, *columns.points}
+    for what, place in (("codes", columns.code), ("codes of groups", columns.group_code)):
+        if place is not None:
+            parts.append(f"{what} from {name(place)}")
+            used.add(place)
+    rest = [name(place) for place, text in enumerate(head) if text and place not in used]
+    left = f" Not used: {', '.join(rest)}." if rest else ""
+    return f"{'; '.join(parts).capitalize() if not head else 'Read ' + '; '.join(parts)}.{left}"
+
+
+# --- rows as a tree -------------------------------------------------------------------------------------
+
+
+class _Builder:
+    """Puts rows below one another; an empty cell says the same as the one above it."""
+
+    def __init__(self, columns: _Columns, notes: list[str]) -> None:
+        self._columns, self._notes = columns, notes
+        self._top = ListItem("", heading=True)
+
+    def roots(self, rows: Sequence[tuple[int, list[str]]]) -> list[ListItem]:
+        empty: list[int] = []
+        above: list[str] = [""] * len(self._columns.groups)
+        code = ""
+        last: ListItem | None = None
+        for line, row in rows:
+            titles = [_one_line(_cell(row, place)) for place in self._columns.groups]
+            for place, title in enumerate(titles):
+                if title and title != above[place]:
+                    above, last = [*above[:place], title, *[""] * (len(above) - place - 1)], None
+                    code = ""
+            code = _cell(row, self._columns.group_code) or code
+            parent = self._parent(above, code, line)
+            found = list(self._outcomes(row, line))
+            points = [point for place in self._columns.points for point in _points(_cell(row, place), line)]
+            if found:
+                last = self._put(parent, found)
+            if points and last:
+                last.below += points
+            elif points:
+                parent.below += points
+            elif not found:
+                empty.append(line)
+        if empty:
+            self._notes.append(f"Rows without an outcome were left out ({lines(empty)}).")
+        return self._top.below
+
+    def _parent(self, titles: Sequence[str], code: str, line: int) -> ListItem:
+        node = self._top
+        for title in filter(None, titles):
+            below = next((low for low in node.below if low.heading and low.text == title), None)
+            if below is None:
+                below = ListItem(title, line, code if node is self._top else "", heading=True)
+                node.below.append(below)
+            node = below
+        return node
+
+    def _outcomes(self, row: Sequence[str], line: int) -> Iterator[ListItem]:
+        cell, code = _cell(row, self._columns.outcome), _cell(row, self._columns.code)
+        for place, node in enumerate(
+            read_outcomes(cell).roots if "\n" in cell else [ListItem(cell, line)] if cell else []
+        ):
+            node.line, node.loose = line, False
+            node.code = code if place == 0 and code else node.code
+            yield node
+
+    def _put(self, parent: ListItem, found: Sequence[ListItem]) -> ListItem:
+        """Add outcomes below their group; one that is the same as the last before it goes on with its points."""
+        for node in found:
+            same = parent.below[-1] if parent.below else None
+            if same and not same.heading and same.text == node.text and self._columns.points:
+                continue
+            parent.below.append(node)
+        return parent.below[-1]
+
+
+def _cell(row: Sequence[str], place: int | None) -> str:
+    return row[place] if place is not None and place < len(row) else ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _points(cell: str, line: int) -> Iterator[ListItem]:
+    """Yield the points of a cell: one a line, or between semicolons."""
+    if "\n" in cell:
+        yield from (ListItem(node.text, line, node.code, below=node.below) for node in read_outcomes(cell).roots)
+    else:
+        yield from (ListItem(part.strip(), line) for part in cell.split(";") if part.strip())
