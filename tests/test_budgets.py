@@ -35,14 +35,14 @@ BUDGETS = {
     "engine": Budget(8_605, 8),
     "formats": Budget(10_050, 8),
     "travel": Budget(2_240, 3),
-    "lessons": Budget(4_660, 6),
+    "lessons": Budget(6_080, 6),
     "app": Budget(7_740, 7),
     "cli": Budget(4_880, 6),
     "ui": Budget(3_290, 8),
 }
 SLACK = 0.03
 #: The files of the package in all, and its modules under 40 lines that have a single importer.
-MAX_FILES = 429
+MAX_FILES = 437
 MAX_SMALL_MODULES = 0
 SMALL_LINES = 40
 
