@@ -11,7 +11,7 @@ from pipeline.files import read_regular
 _LASTING = (
     "subject", "level", "model", "effort", "lessons", "blind_solve", "catalogue", "bank", "store", "out",
     "max_cost_usd", "budget", "daily_budget_usd", "concurrency", "executor", "until", "sample", "prices", "dry_run",
-    "prompts", "quiet", "json", "batch", "batch_min", "no_wait", "batch_poll", "review",
+    "prompts", "quiet", "json", "batch", "batch_min", "no_wait", "batch_poll", "review", "downloads",
 )  # fmt: skip
 #: Options that permit one act, so they are given each time.
 _ONE_ACT = (

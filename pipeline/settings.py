@@ -111,6 +111,8 @@ class Execution:
     skip_failed: bool = False
     #: Publish only what a person approved or edited.
     review: bool = False
+    #: Formats that a course is published with beside its pages: "docx,pdf"; "", none: with none.
+    downloads: str = ""
     #: Retry lessons that failed, also of a run that was completed without them.
     retry_failed: bool = False
     overwrite: bool = False
@@ -196,7 +198,7 @@ _KINDS: tuple[Any, ...] = (Identity, Execution, Display)
 
 def option_name(field: str) -> str:
     """Return how a field is written on the command line."""
-    return "--from" if field == "from_step" else "--" + field.replace("_", "-")
+    return {"from_step": "--from", "downloads": "--with"}.get(field) or "--" + field.replace("_", "-")
 
 
 def option_fields() -> tuple[str, ...]:

@@ -42,6 +42,7 @@ from pipeline.cost.prices import PriceBook
 from pipeline.engine.engine import Engine
 from pipeline.engine.missing_values import find as find_lost
 from pipeline.errors import ConfigError, PipelineError, RunExists
+from pipeline.export.base import checked, listed
 from pipeline.formats.langgraph.threads import check_is_no_thread
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.pipeline import PIPELINE, bundle_name
@@ -254,7 +255,9 @@ def _set_up(start: Start, model: str, recorded: Mapping[str, Any], course: Cours
 
     Raises:
         PublishError: The folder cannot be written, or what is there is not ours; or as `set_up`.
+        ConfigError, PackageMissing: It is to be published with a format that there is not.
     """
+    checked(listed(settings_now(start.execution, recorded)["downloads"]))
     setup = set_up(start, model, recorded, bank=bank)
     setup.anew = lambda run, path, task: _command_again(start.execution, run, path, task)
     if setup.options["until"] in (None, "publish") and setup.options["sample"] is None:
@@ -278,8 +281,11 @@ def _unpublished(start: Start, state: RunState) -> dict[str, str]:
         return {}
     if decided_since(state):
         return {"publish#1": "lessons were reviewed since it was published"}
-    folder = settings_now(start.execution, state.execution)["out"]
-    there = Path(folder, str(done.outputs.get("path")), "index.html").exists()
+    how = settings_now(start.execution, state.execution)
+    with_ = ", ".join(listed(how["downloads"]))
+    if with_ != done.outputs.get("with", ""):
+        return {"publish#1": f"it is to be published with {with_ or 'no downloads'}"}
+    there = Path(how["out"], str(done.outputs.get("path")), "index.html").exists()
     return {} if there else {"publish#1": "the published folder is missing"}
 
 

@@ -76,7 +76,7 @@ def export_run(
         RunNotFound: There is no such run.
         PublishError: The folder cannot be written.
     """
-    checked(formats)
+    checked(formats or [""])
     found = CourseReview.of(store, run)
     chosen = select(view_of(found), lessons, difficulty)
     made = export(chosen, formats)

@@ -29,6 +29,7 @@ from pipeline.app.stores import open_store
 from pipeline.clock import SystemClock
 from pipeline.cost.prices import PriceBook
 from pipeline.engine.missing_values import find as find_lost
+from pipeline.export.base import checked, listed
 from pipeline.lessons.asks import Asks
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.estimate import estimate, prompts_of
@@ -124,6 +125,7 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
         choice = choose_run(store.heads(), claim, identity_of(asked, model, course)[0], now)
         state = load(store, choice.run) if choice.kind != "new" else None
     how = settings_now(execution, state.execution if state else {})
+    checked(listed(how["downloads"]))
     identity: Mapping[str, Any] = {"effort": asked.effort, "lessons": asked.lessons, "blind_solve": asked.blind_solve}
     changed: Mapping[str, Any] = {}
     if state is not None and state.pins:

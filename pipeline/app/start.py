@@ -38,7 +38,8 @@ _GATEWAY = "ANTHROPIC_BASE_URL"
 #: Variables with which the SDK finds a credential by itself.
 _CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE", "ANTHROPIC_IDENTITY_TOKEN_FILE")
 #: Settings that a run keeps until others are given; the rest hold for one start.
-_KEPT = ("max_cost_usd", "concurrency", "out", "prices", "batch", "batch_min", "daily_budget_usd", "review")
+_KEPT = ("max_cost_usd", "concurrency", "out", "prices", "batch", "batch_min", "daily_budget_usd", "review",
+         "downloads")  # fmt: skip
 _DECIDED, _BEGUN = frozenset({"run_new", "run_continuing"}), frozenset({"run_started", "run_resumed"})
 
 
@@ -223,6 +224,7 @@ def settings_now(execution: Execution, recorded: Mapping[str, Any]) -> dict[str,
         "batch_min": execution.batch_min,
         "batch_poll_seconds": execution.batch_poll,
         "review": execution.review,
+        "downloads": execution.downloads,
     }
     values |= {name: recorded[name] for name in _KEPT if name in recorded and name not in execution.given}
     once = ("until", "sample", "skip_failed", "overwrite", "no_wait", "resubmit", "executor")

@@ -49,11 +49,12 @@ def export(
     """
     from pipeline.app.export import export_run
     from pipeline.app.stores import open_store
+    from pipeline.export.base import listed
 
-    names = [name.strip().lower() for name in formats.split(",") if name.strip()]
+    names, place = listed(formats), open_store(store)
     made = export_run(
-        open_store(store), run, names, lessons=lessons, difficulty=difficulty or "", out=out, overwrite=overwrite
-    )
+        place, run, names, lessons=lessons, difficulty=difficulty or "", out=out, overwrite=overwrite
+    )  # fmt: skip
     tell(made.to_json(), _lines(made), as_json=as_json)
 
 

@@ -29,7 +29,8 @@ _WAYS = {
 @click.command("lessons")
 @settings_options(
     "subject", "level", "lessons", "effort", "blind_solve", "catalogue", "bank", "out", "until", "sample", "dry_run",
-    "prompts", "force", "accept_changes", "skip_failed", "retry_failed", "review", "overwrite", *EXECUTION,
+    "prompts", "force", "accept_changes", "skip_failed", "retry_failed", "review", "downloads", "overwrite",
+    *EXECUTION,
 )  # fmt: skip
 @click.pass_context
 def lessons(ctx: click.Context, /, **_: Any) -> int:

@@ -102,6 +102,8 @@ _DETAILS: Mapping[str, Mapping[str, Any]] = {
     "skip_failed": {"is_flag": True, "help": "Publish without the failed lessons."},
     "review": {"is_flag": True, "default": False,
                "help": "Publish only once a person has approved or edited every lesson (exit code 8 until then)."},
+    "downloads": {"metavar": "FORMAT[,FORMAT]",
+                  "help": "Publish with files to take away: docx,pdf and more (see export), or none.  [default: none]"},
     "retry_failed": {"is_flag": True, "help": "With --resume: retry failed lessons, even if the run is completed."},
     "overwrite": {"is_flag": True, "help": "Publish over files that were edited by hand."},
     "yes": {"is_flag": True, "help": "Proceed without asking."},

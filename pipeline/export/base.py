@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 from pipeline.errors import ConfigError
 from pipeline.extras import is_installed, not_installed
+from pipeline.publish.base import Download
 from pipeline.publish.view import CourseView, LessonView
 
 #: Whom a file is for. A pupil's file holds no answers, in notes, metadata or descriptions of pictures neither.
@@ -94,7 +95,7 @@ def checked(formats: Sequence[str]) -> list[Format]:
         ConfigError: A name is no format's.
         PackageMissing: A format's package is not installed.
     """
-    for name in formats or [""]:
+    for name in formats:
         if name not in FORMATS:
             near = difflib.get_close_matches(name, FORMATS, n=2)
             hint = f"Did you mean {' or '.join(near)}? " if near else ""
@@ -119,6 +120,25 @@ def export(chosen: Selection, formats: Sequence[str]) -> dict[str, bytes]:
         for path, data in import_module(f"pipeline.export.{each.module}").files(chosen):
             made[f"{each.name}/{path}"] = data
     return made
+
+
+def downloads(view: CourseView, formats: Sequence[str]) -> list[Download]:
+    """Return a whole course in some formats, to publish beside its pages."""
+    made = export(Selection(view, view.lessons), formats) if view.lessons and formats else {}
+    return [_download(view, path, data) for path, data in made.items()]
+
+
+def _download(view: CourseView, path: str, data: bytes) -> Download:
+    stem = PurePosixPath(path).stem
+    own = next((lesson for lesson in view.lessons if stem == lesson.file or stem.startswith(f"{lesson.file}-")), None)
+    label = (stem.removeprefix(own.file) if own else stem).replace("-", " ").strip() or "lesson"
+    return Download(path, data, own.order if own else 0, label, audience(path) == TEACHER)
+
+
+def listed(names: str) -> list[str]:
+    """Return the names in a text such as "docx,PDF", in small letters; of "none" no name."""
+    found = [name.strip().lower() for name in names.split(",") if name.strip()]
+    return [] if found == ["none"] else found
 
 
 def audience(path: str) -> str:

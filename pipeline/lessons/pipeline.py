@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
 from pipeline.engine.tasks import TaskFailure
 from pipeline.errors import StepFailed
+from pipeline.export.base import downloads, listed
 from pipeline.lessons import review
 from pipeline.lessons.author import (
     Examined,
@@ -28,6 +30,7 @@ from pipeline.lessons.plan import make_plan
 from pipeline.lessons.release import warning
 from pipeline.lessons.schemas import DEFAULT_LESSONS, Entry, EntryDetails, Outline, OutlineEntry, Scheme
 from pipeline.publish.base import Bundle
+from pipeline.publish.view import CourseView
 from pipeline.records.reviews import TO_REDO
 from pipeline.records.values import reference, value_hash
 
@@ -130,7 +133,7 @@ def lessons(ctx: StepContext) -> dict[str, Any]:
 
 @step(version=1, effect="write", repeatable=True)
 def publish(ctx: StepContext) -> dict[str, Any]:
-    """Return the course as a site and data: {"path" (folder name), "content_hash", "files"}.
+    """Return the course as a site and data: {"path" (folder name), "content_hash", "files"}, and "with" downloads.
 
     Lessons are published as a person edited them; with the option "review", only once each was approved or edited.
 
@@ -139,9 +142,11 @@ def publish(ctx: StepContext) -> dict[str, Any]:
         PublishedFilesEdited: Published files were edited by hand; names them.
         PublishError: The folder cannot be written.
     """
-    bundle = make_bundle(ctx)
+    bundle, formats = make_bundle(ctx), listed(str(ctx.options.get("downloads") or ""))
+    bundle = replace(bundle, downloads=downloads(CourseView(bundle), formats))
     receipt = ctx.services["publisher"].publish(bundle, overwrite=bool(ctx.options.get("overwrite")))
-    return {"path": bundle.name, "content_hash": receipt.content_hash, "files": receipt.files}
+    with_ = {"with": ", ".join(formats)} if formats else {}
+    return {"path": bundle.name, "content_hash": receipt.content_hash, "files": receipt.files, **with_}
 
 
 def bundle_name(course_id: str, *, draft: bool) -> str:

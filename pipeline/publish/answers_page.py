@@ -12,7 +12,7 @@ from pipeline.maths.calculations import calculation_tex
 from pipeline.maths.evaluation import EvaluationError
 from pipeline.publish.figures import group_row, row, table
 from pipeline.publish.lesson_page import card_section, figures, options, working
-from pipeline.publish.page import Page, link
+from pipeline.publish.page import Page, downloads, link
 from pipeline.publish.prose import blocks, inline
 from pipeline.publish.questions import COMPUTED, SENTENCES, SOLVED, ShownQuestion
 from pipeline.publish.view import CourseView, LessonView, counts
@@ -42,7 +42,7 @@ CRITERIA = {
 
 def index(view: CourseView) -> Page:
     """Return answers/index.html."""
-    rows = []
+    path, rows = "answers/index.html", []
     for lesson in view.lessons:
         words = join([f"Answers to {lesson.type.lower()} {lesson.order}: ", inline(lesson.title)])
         rows.append(el("li", el("a", words, href=f"{lesson.file}.html")))
@@ -50,8 +50,9 @@ def index(view: CourseView) -> Page:
         el("h1", "Answers and mark schemes"),
         el("p", "For teachers. Pupils' pages hold no answers.", cls="lede"),
         el("ul", rows, cls="lessons") if rows else el("p", "There is no lesson yet."),
+        downloads(view, path, 0, for_teacher=True),
     ]
-    return Page("answers/index.html", "Answers", join(body), hidden=True)
+    return Page(path, "Answers", join(body), hidden=True)
 
 
 def build(view: CourseView, lesson: LessonView, *, alone: bool = False) -> Page:
@@ -69,6 +70,7 @@ def build(view: CourseView, lesson: LessonView, *, alone: bool = False) -> Page:
             _notes(lesson),
             [_card(card, place, lesson) for place, card in enumerate(asked, 1)],
             _review(view, lesson),
+            downloads(view, path, lesson.order, for_teacher=True),
             _pager(view, lesson),
         ]
     )

@@ -8,8 +8,23 @@ from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
+class Download:
+    """A file to take away that a course is published with."""
+
+    #: Below downloads/.
+    path: str
+    data: bytes
+    #: Of which lesson; 0: of the whole course.
+    lesson: int
+    #: Words of a link to it: "core worksheet".
+    label: str
+    #: It holds answers.
+    for_teacher: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Bundle:
-    """All that is published, as plain JSON; nothing in it depends on time, run, host or money."""
+    """All that is published, as plain JSON and ready files; nothing in it depends on time, run, host or money."""
 
     #: Folder name below the output folder ("course_c84775", "course_c84775-draft").
     name: str
@@ -26,6 +41,7 @@ class Bundle:
     about: Mapping[str, Any] = field(default_factory=dict)
     #: True: "offline draft" on every page.
     draft: bool = False
+    downloads: Sequence[Download] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.html import Html, clean, count, el, join, section
 from pipeline.publish.figures import figure, squared_paper
-from pipeline.publish.page import INDEX, Page, link
+from pipeline.publish.page import INDEX, Page, downloads, link
 from pipeline.publish.prose import Plain, Terms, blocks, inline
 from pipeline.publish.questions import LEAST_ROOM, ShownOption, ShownPart, ShownQuestion, divided, is_drawn, room
 from pipeline.publish.view import CALCULATOR, KINDS, CourseView, LessonView
@@ -22,8 +22,9 @@ def build(view: CourseView, lesson: LessonView) -> Page:
     text = _Text(view, lesson)
     sections = [text.section(card, place) for place, card in enumerate(lesson.cards, 1)]
     main = el(
-        "div", text.sheets() if lesson.mock_exam else text.words(), sections, _pager(view, lesson, path), cls="main"
-    )
+        "div", text.sheets() if lesson.mock_exam else text.words(), sections,
+        downloads(view, path, lesson.order, for_teacher=False), _pager(view, lesson, path), cls="main",
+    )  # fmt: skip
     body = join([_head(view, lesson), el("div", _rail(view, lesson, path), main, cls="cols")])
     return Page(path, lesson.title, body, foot=f"{view.title}, lesson {lesson.order}: {lesson.title}")
 

@@ -7,11 +7,15 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from pipeline.html import Html, clean, el
+from pipeline.html import Html, clean, el, section
+from pipeline.publish.base import Download
 from pipeline.publish.view import CourseView
 
 INDEX, SCHEME, ABOUT = "index.html", "scheme.html", "about.html"
 NAV = ((INDEX, "Topics"), (SCHEME, "Scheme"), ("answers/index.html", "Answers"), (ABOUT, "About"))
+
+#: Folder of the files to take away.
+DOWNLOADS = "downloads"
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,19 @@ class Page:
 def link(page: str, target: str) -> str:
     """Return a relative link from one page's path to another's ("lessons/01-a.html#q1")."""
     return ("../" if "/" in page else "") + target
+
+
+def downloads(view: CourseView, page: str, lesson: int, *, for_teacher: bool) -> Html | None:
+    """Return links to a lesson's files to take away, or of the whole course (0), where it was published with any."""
+    found = [each for each in view.bundle.downloads if (each.lesson, each.for_teacher) == (lesson, for_teacher)]
+    rows = [el("li", el("a", _words(each), href=link(page, f"{DOWNLOADS}/{each.path}"))) for each in found]
+    return section("downloads", "To take away", el("ul", rows), cls="downloads") if rows else None
+
+
+def _words(file: Download) -> str:
+    """Return what a file is, its format and its size: "Core worksheet (docx, 37 KB)"."""
+    size = max(1, round(len(file.data) / 1000))
+    return f"{file.label[:1].upper()}{file.label[1:]} ({file.path.partition('/')[0]}, {size}\u202fKB)"
 
 
 def frame(view: CourseView, page: Page) -> bytes:

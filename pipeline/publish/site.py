@@ -17,7 +17,7 @@ from pipeline.publish import answers_page, data, lesson_page
 from pipeline.publish.answers_page import solved_line
 from pipeline.publish.base import Bundle
 from pipeline.publish.figures import group_row, row, table
-from pipeline.publish.page import ABOUT, INDEX, SCHEME, Page, by_line, frame, link
+from pipeline.publish.page import ABOUT, DOWNLOADS, INDEX, SCHEME, Page, by_line, frame, link
 from pipeline.publish.prose import inline
 from pipeline.publish.questions import COMPUTED, NOBODY, PARTLY
 from pipeline.publish.view import TYPES, CourseGroup, CourseView, LearningOutcome, LessonView, counts
@@ -34,6 +34,7 @@ def build(bundle: Bundle) -> dict[str, bytes]:
     made = {page.path: frame(view, page) for page in pages(view)}
     made[STYLE] = files("pipeline.publish").joinpath(STYLE).read_bytes()
     made.update(data.build(view))
+    made.update({f"{DOWNLOADS}/{each.path}": each.data for each in bundle.downloads})
     return made
 
 
@@ -328,11 +329,10 @@ def _sources(view: CourseView) -> Html | None:
 
 
 def _mistakes(view: CourseView) -> Html:
-    licence = clean(
-        view.bundle.about.get("licence") or "None is stated: ask whoever published the course before you share it."
-    )
+    stated = view.bundle.course.get("licence")
+    ask = None if stated else " Ask whoever published the course before you share it."
     report = (
         "To report a mistake, tell whoever gave you this course the lesson number, the question number and what is "
         "wrong. The files under data hold the same lessons for tools, and manifest.json their hashes."
     )
-    return join([el("p", f"Licence: {licence}"), el("p", report)])
+    return join([el("p", view.rights_line, ask), el("p", report)])

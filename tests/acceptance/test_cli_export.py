@@ -84,3 +84,35 @@ def test_what_cannot_be_exported_is_told(cli: Cli, run: str, here: Path) -> None
         said = cli("export", *arguments)
         assert (said.code, words in said.err) == (code, True), said
     assert not here.exists()
+
+
+def test_course_is_published_with_downloads_that_its_pages_link(cli: Cli, root: Path, out: Path) -> None:
+    course = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "1", "--model", "offline")
+    assert cli(*course, "--with", "csv,markdown").code == 0
+    site = out / "course_c84775-draft"
+    lesson, answers = (next(site.glob(f"{folder}/01-*.html")).read_text() for folder in ("lessons", "answers"))
+    stem = next(site.glob("lessons/*.html")).stem
+    for page, path in (
+        (lesson, f"downloads/markdown/{stem}.md"),
+        (answers, f"downloads/markdown/{stem}-answers.md"),
+        ((site / "answers/index.html").read_text(), "downloads/csv/questions.csv"),
+    ):
+        assert f'href="../{path}"' in page
+        assert path in json.loads((site / "manifest.json").read_text())["files"]
+    # Pupils' pages lead to no file with answers.
+    assert "-answers.md" not in lesson
+    assert "questions.csv" not in lesson
+    # The run keeps it; another wish publishes again, and makes no lesson again.
+    assert cli("lessons", "--resume", "latest").out.startswith("already completed")
+    said = cli("lessons", "--resume", "latest", "--with", "none")
+    assert "it is to be published with no downloads" in said.out
+    assert not (site / "downloads").exists()
+    assert cli("lessons", "--resume", "latest").out.startswith("already completed")
+
+
+def test_format_of_downloads_is_checked_before_anything_is_made(cli: Cli, root: Path, out: Path) -> None:
+    course = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "1", "--model", "offline")
+    for arguments in ([], ["--dry-run"]):
+        said = cli(*course, "--with", "docs", *arguments)
+        assert (said.code, "There is no format 'docs'." in said.err) == (2, True)
+    assert not root.exists()
