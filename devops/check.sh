@@ -2,7 +2,7 @@
 # What must hold, in three tiers; works from nothing but a Python 3.11.
 #   devops/check.sh            before a commit: ruff, mypy and the short tests
 #   devops/check.sh --all      before a change lands: every test, with coverage
-#   devops/check.sh --judges   before a release: every test, 200 kills a store
+#   devops/check.sh --judges   before a release: every test, 200 kills a store, exports judged by other programs
 # Further arguments go to pytest.
 set -u
 
