@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -50,6 +51,11 @@ def alt(figure: Data) -> str:
     Where the data are longer, the rest is in the table.
     """
     return _alt(_kind(figure), _read(figure))[0]
+
+
+def description(figure: Data) -> str:
+    """Return the whole description, however long: for a drawing that has no table beside it."""
+    return _alt(_kind(figure), _read(figure), longest=sys.maxsize)[0]
 
 
 def table(figure: Data) -> tuple[list[str], list[list[str]]]:
@@ -124,22 +130,22 @@ def _data(entry: FigureEntry) -> str:
     return " | ".join((*map(plain, places), entry.text))
 
 
-def _alt(kind: FigureKind | None, figure: FigureLines) -> tuple[str, bool]:
+def _alt(kind: FigureKind | None, figure: FigureLines, longest: int = _LONGEST_ALT) -> tuple[str, bool]:
     """Return the description and whether it had to be cut."""
     if kind is None:
         return "", False
     head = figure.text("title") or (kind.head(figure) if kind.head else kind.name[0].upper() + kind.name[1:])
     parts = [_said(figure, entry) for entry in figure.entries]
     said = _sentence(head, [part for part in parts if part])
-    if len(said) <= _LONGEST_ALT:
+    if len(said) <= longest:
         return said, False
     ending = "; data in the table"
     kept: list[str] = []
     for part in filter(None, parts):
-        if len(_sentence(head, [*kept, part], ending)) > _LONGEST_ALT:
+        if len(_sentence(head, [*kept, part], ending)) > longest:
             break
         kept.append(part)
-    return _sentence(head[: _LONGEST_ALT - len(ending) - 1], kept, ending), True
+    return _sentence(head[: longest - len(ending) - 1], kept, ending), True
 
 
 def _sentence(head: str, parts: Sequence[str], ending: str = "") -> str:

@@ -1,14 +1,17 @@
-"""Figures as pictures that stand alone: SVG with its own style and fonts, and PNG of it by typst."""
+"""Figures and formulas as pictures that stand alone: SVG with its own style and fonts, and PNG of it by typst."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from pipeline.drawing import figure as draw
+from pipeline.export import typst_maths
 
 #: A column of 300 units is 78 mm wide on paper, so letters of a drawing are 11 pt high.
 MM_A_UNIT = 0.26
@@ -27,6 +30,16 @@ _PAGE = """#set page(width: auto, height: auto, margin: {margin}mm, fill: white)
 """
 
 
+#: A formula by itself, as large as it is.
+_FORMULA = """#set page(width: auto, height: auto, margin: 1pt, fill: none)
+#set text(size: float(sys.inputs.size) * 1pt)
+#show math.equation: set text(font: "New Computer Modern Math", weight: 450)
+#math.equation(block: true, tree(json(bytes(sys.inputs.tree))))
+"""
+_POINTS = re.compile(r'width="(?P<width>[0-9.]+)pt" height="(?P<height>[0-9.]+)pt"')
+_MM_A_POINT = 25.4 / 72
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
     """A drawing and its size on paper."""
@@ -35,7 +48,7 @@ class Picture:
     svg: str
     width_mm: float
     height_mm: float
-    #: At most 150 characters: all that is given, nothing that is sought.
+    #: All that is given, nothing that is sought.
     alt: str
 
     @property
@@ -55,7 +68,21 @@ def picture(figure: Mapping[str, Any]) -> Picture | None:
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" {found[1]} {look}'
     head, _, rest = drawn[found.end() :].partition("</title>")
     svg = f"{opening}{head}</title><style>{_STYLE}</style>{rest}"
-    return Picture(svg, round(width * MM_A_UNIT, 1), round(height * MM_A_UNIT, 1), draw.alt(figure))
+    return Picture(svg, round(width * MM_A_UNIT, 1), round(height * MM_A_UNIT, 1), draw.description(figure))
+
+
+def formula(content: Element, alt: str, points: float) -> Picture:
+    """Return a formula, an mrow of MathML, as a picture of letters so high; `alt` says it in words."""
+    import typst
+
+    inputs = {"tree": json.dumps(typst_maths.tree(content)), "size": str(points)}
+    page = f"{typst_maths.source()}{_FORMULA}".encode()
+    svg = typst.compile(page, format="svg", sys_inputs=inputs, ignore_system_fonts=True).decode()
+    found = _POINTS.search(svg)
+    assert found is not None
+    return Picture(
+        svg, round(float(found["width"]) * _MM_A_POINT, 1), round(float(found["height"]) * _MM_A_POINT, 1), alt
+    )
 
 
 @lru_cache(256)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -18,9 +18,9 @@ from pipeline.publish.questions import COMPUTED, SENTENCES, SOLVED, ShownQuestio
 from pipeline.publish.view import CourseView, LessonView, counts
 
 #: What written answers may, must and must not say, as pages name it.
-_WORDS = (("accept", "Also accept"), ("must", "Must have"), ("reject", "Do not accept"))
+WORDS = (("accept", "Also accept"), ("must", "Must have"), ("reject", "Do not accept"))
 _LESSON = re.compile(r"lesson \d+")
-_MARKS = ("Expected answer", "Give the mark for", "Mark")
+MARKS = ("Expected answer", "Give the mark for", "Mark")
 #: What a pupil with extra time gets, in quarters.
 _EXTRA_TIME = 5
 #: The criteria a critic scores, as pages name them.
@@ -146,7 +146,7 @@ def _question(question: ShownQuestion) -> Html:
         _list("Follow-through", question.of("follow_through")),
         _list("Other valid methods", question.of("alternative")),
         _list("Feedback", [item["feedback"]]),
-        [_list(name, question.of(kind)) for kind, name in _WORDS],
+        [_list(name, question.of(kind)) for kind, name in WORDS],
         _wrong_answers(question),
         el("p", " ".join(filter(None, (SENTENCES[question.checked], SOLVED.get(question.solved)))), cls="muted"),
         cls="answer",
@@ -165,10 +165,10 @@ def _mark_table(question: ShownQuestion) -> Html:
     bodies = []
     for label, marks in groupby(question.scheme, key=lambda mark: mark[0]):
         rows = [_mark(earns, why) for _, earns, why in marks]
-        bodies.append(el("tbody", group_row(label, len(_MARKS)) if label else None, rows))
+        bodies.append(el("tbody", group_row(label, len(MARKS)) if label else None, rows))
     foot = el("tr", el("th", "Total", scope="row", colspan=2), el("td", question.marks, cls="r"))
     caption = f"Question {question.number}, {count(question.marks, 'mark')}"
-    return table(caption, _MARKS, bodies, foot=foot, right=2)
+    return table(caption, MARKS, bodies, foot=foot, right=2)
 
 
 def _mark(earns: str, why: str) -> Html:
@@ -180,14 +180,20 @@ def _mark(earns: str, why: str) -> Html:
 
 def _wrong_answers(question: ShownQuestion) -> Html | None:
     rows = [
-        row(join([f"{option.letter}: ", inline(option.text)]), inline(option.why))
-        for option in question.options
-        if not option.right
+        row(join([f"{letter}: " if letter else None, inline(text)]), inline(shows))
+        for letter, text, shows in wrong_answers(question)
     ]
-    for value, method, error in question.wrong():
-        rows.append(row(inline(value or _calculation(method)), inline(error)))
     caption = f"Wrong answers to question {question.number} and what they show"
     return table(caption, ("Wrong answer", "What it shows"), [el("tbody", rows)]) if rows else None
+
+
+def wrong_answers(question: ShownQuestion) -> Iterator[tuple[str, str, str]]:
+    """Yield each wrong answer: the letter of its option, else ""; the answer; what it shows."""
+    for option in question.options:
+        if not option.right:
+            yield option.letter, option.text, option.why
+    for value, method, error in question.wrong():
+        yield "", value or _calculation(method), error
 
 
 def _calculation(method: str) -> str:

@@ -1,0 +1,254 @@
+"""Worksheets and exam papers to print, and their answers apart, as tagged PDF (PDF/UA-1) by typst."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files as package_files
+from itertools import groupby
+from typing import Any
+
+from pipeline.errors import PublishError
+from pipeline.export import typst_data, typst_maths
+from pipeline.export.base import Selection
+from pipeline.export.typst_data import Data, figures, passages, words
+from pipeline.export.worksheet import SheetQuestion, SheetSection, Worksheet, sheets
+from pipeline.frameworks import region_of
+from pipeline.html import clean, count
+from pipeline.publish.answers_page import MARKS, WORDS, wrong_answers
+from pipeline.publish.questions import MARK_MM, SENTENCES, ShownQuestion, divided, is_drawn, room
+from pipeline.publish.view import CourseView
+
+#: Room for a drawing on squared paper (millimetres).
+_MM_OF_SQUARES = 100
+#: Letters of what pupils read, and of answers, in points.
+_PUPILS_SIZE, _TEACHERS_SIZE = 11.5, 10
+#: A question with more characters may be divided between pages.
+_LONG = 1_200
+
+
+def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
+    """Yield each worksheet or paper of the lessons, and its answers."""
+    for lesson in chosen.lessons:
+        for sheet in sheets(lesson, chosen.difficulties):
+            yield f"{sheet.name}.pdf", compiled(pupils_document(chosen.view, sheet))
+            yield f"{sheet.answers_name}.pdf", compiled(teachers_document(chosen.view, sheet))
+
+
+def compiled(document: Data) -> bytes:
+    """Return a document for paper.typ as PDF/UA-1, the same bytes on every machine.
+
+    Only where its texts have characters that the fonts of typst lack, fonts of this machine are used.
+
+    Raises:
+        PublishError: No font has a character of it.
+    """
+    from typst import TypstError
+
+    inputs = {"doc": json.dumps(document)}
+    try:
+        return _set(_typst(own_fonts=True), inputs)
+    except TypstError:
+        try:
+            return _set(_typst(own_fonts=False), inputs)
+        except TypstError as error:
+            raise PublishError(
+                f"{document['title']} cannot be set as PDF: {error}.",
+                code="pdf_not_set",
+                hint="Install a font that has the character, take it out of the lesson, or export docx.",
+            ) from None
+
+
+def _set(compiler: Any, inputs: Mapping[str, str]) -> bytes:
+    made = compiler.compile(_source(), format="pdf", pdf_standards=["ua-1"], sys_inputs=inputs)
+    assert isinstance(made, bytes)
+    return made
+
+
+@cache
+def _typst(*, own_fonts: bool) -> Any:
+    """Return typst with the fonts that it brings along only, or with those of this machine too."""
+    import typst
+
+    return typst.Compiler(_source(), ignore_system_fonts=own_fonts)
+
+
+@cache
+def _source() -> bytes:
+    paper = (package_files("pipeline.export") / "paper.typ").read_text(encoding="utf-8")
+    return f"{typst_maths.source()}{paper}".encode()
+
+
+def _document(view: CourseView, sheet: Worksheet, title: str, blocks: Sequence[Data], size: float) -> Data:
+    """Return a document whose letters are `size` points high."""
+    language, _, country = region_of(view.bundle.course).language.partition("-")
+    label = sheet.label if sheet.difficulty else ""
+    foot = [view.title, f"Lesson {sheet.lesson.order}", label, "Offline draft" if view.bundle.draft else ""]
+    return {
+        "title": typst_data.plain(title), "author": "", "lang": language, "region": country or None,
+        "foot": " · ".join(filter(None, foot)), "blocks": list(blocks), "size": size,
+    }  # fmt: skip
+
+
+# --- what pupils get -------------------------------------------------------------------------------
+
+
+def pupils_document(view: CourseView, sheet: Worksheet) -> Data:
+    """Return a worksheet or an exam paper for paper.typ; it holds no answer."""
+    lesson = sheet.lesson
+    title = f"{lesson.title}: {sheet.label}" if sheet.difficulty else lesson.title
+    made = _exam(view, sheet) if lesson.mock_exam else _worksheet(sheet, title)
+    return _document(view, sheet, title, list(made), _PUPILS_SIZE)
+
+
+def _worksheet(sheet: Worksheet, title: str) -> Iterator[Data]:
+    yield {"k": "title", "line": words(title)}
+    yield {"k": "name", "name": "Name", "date": "Date"}
+    yield {"k": "lead", "line": [f"{count(len(sheet.questions), 'question')}, {count(sheet.marks, 'mark')}."]}
+    if sheet.words:
+        yield {"k": "h1", "line": ["Words you need"]}
+        yield {"k": "ul", "items": [words(meaning, before=f"{term}:") for term, meaning in sheet.words]}
+    for place, example in enumerate(sheet.examples, 1):
+        name = f"Worked example {place}" if len(sheet.examples) > 1 else "Worked example"
+        yield {"k": "box", "body": list(_example(name, example))}
+    if sheet.words or sheet.examples:
+        yield {"k": "h1", "line": ["Your turn"]}
+    for section in sheet.sections:
+        yield from _section(section)
+
+
+def _example(name: str, example: Mapping[str, Any]) -> Iterator[Data]:
+    yield {"k": "h1", "line": [name]}
+    yield from passages(example["ask"])
+    yield from figures(example)
+    yield typst_data.steps([divided(step) for step in example["working"]])
+    if example.get("answer"):
+        yield {"k": "p", "line": words(example["answer"], before="Answer:")}
+
+
+def _exam(view: CourseView, sheet: Worksheet) -> Iterator[Data]:
+    """Yield each paper with a page in front of it, what a candidate is given, and its end."""
+    given = [str(sheet["title"]) for sheet in view.assessment.get("sheets") or ()]
+    provided = view.assessment.get("provided") or [title.lower() for title in given]
+    for place, section in enumerate(sheet.sections):
+        if place:
+            yield {"k": "page"}
+        facts = [
+            [f"Time: {count(section.minutes, 'minute')}"],
+            [f"Total: {count(section.marks, 'mark')}"],
+            [section.rule],
+            ["Answer all the questions, in the spaces that follow them."],
+            [f"You may use the {' and the '.join(map(clean, provided))}."] if provided else [],
+        ]
+        yield {
+            "k": "cover", "first": not place, "course": [view.title],
+            "title": words(f"Mock exam: {section.title}" if place or len(sheet.sections) > 1 else sheet.lesson.title),
+            "facts": [fact for fact in facts if fact and fact != [""]], "names": ["Name", "Class", "Date"],
+        }  # fmt: skip
+        yield from passages(section.instructions)
+        yield {"k": "page"}
+        for given_sheet in view.assessment.get("sheets") or ():
+            yield {"k": "h1", "line": words(given_sheet["title"])}
+            yield {"k": "ul", "items": [words(line) for line in given_sheet["lines"]]}
+            yield {"k": "page"}
+        *others, last = _section(section)
+        yield from others
+        # On the page of the last question.
+        yield {**last, "body": [*last["body"], {"k": "note", "line": [f"End of {section.title}."]}]}
+
+
+def _section(section: SheetSection) -> Iterator[Data]:
+    for asked in section.questions:
+        yield from _question(asked, section.rule_of(asked))
+
+
+def _question(asked: SheetQuestion, rule: str) -> Iterator[Data]:
+    question = asked.asked
+    body = [*passages(question.ask), *figures(question.item)]
+    if rule:
+        body.append({"k": "note", "line": [rule]})
+    if question.options:
+        rows = [[option.letter, words(option.text), False] for option in question.options]
+        body.append({"k": "options", "rows": rows})
+    body += [{"k": "note", "line": words(hint, before="Hint:")} for hint in asked.hints]
+    if not question.options and not question.parts:
+        body.append(_room(question, question.marks, question.ask))
+    yield _numbered(f"{asked.number}", body, question.marks, stem=bool(question.parts))
+    for part in question.parts:
+        body = [*passages(part.ask), _room(question, part.marks, part.ask)]
+        yield _numbered(part.label, body, part.marks, level=1)
+
+
+def _numbered(number: str, body: Sequence[Data], marks: int, *, level: int = 0, stem: bool = False) -> Data:
+    """Return a question, a part of one (level 1), or what stands before the parts of one."""
+    return {
+        "k": "question", "n": number, "body": list(body), "level": level, "stem": stem,
+        "marks": "" if stem else count(marks, "mark"), "long": len(json.dumps(body)) > _LONG * 10,
+    }  # fmt: skip
+
+
+def _room(question: ShownQuestion, marks: int, stem: str) -> Data:
+    """Return empty space: squared where something is drawn, lines for an answer in words."""
+    if is_drawn(stem):
+        return {"k": "space", "style": "squares", "mm": _MM_OF_SQUARES}
+    texts = [question.answer, *question.item["working"], *(part.answer for part in question.parts)]
+    style = "blank" if any("\\(" in text for text in texts) else "lines"
+    return {"k": "space", "style": style, "mm": MARK_MM * room(marks)}
+
+
+# --- what the teacher gets -------------------------------------------------------------------------
+
+
+def teachers_document(view: CourseView, sheet: Worksheet) -> Data:
+    """Return the answers to a sheet for paper.typ: working, mark scheme, what wrong answers show."""
+    label = f": {sheet.label}" if sheet.difficulty else ""
+    title = f"Answers to {sheet.lesson.title}{label}"
+    total = f"{count(len(sheet.questions), 'question')}, {count(sheet.marks, 'mark')}. For the teacher."
+    made: list[Data] = [{"k": "title", "line": words(title)}, {"k": "lead", "line": [total]}]
+    for section in sheet.sections:
+        if section.title:
+            made.append({"k": "h1", "line": words(section.title)})
+        for asked in section.questions:
+            made += _answer(asked, "h2" if section.title else "h1")
+    return _document(view, sheet, title, made, _TEACHERS_SIZE)
+
+
+def _answer(asked: SheetQuestion, heading: str) -> Iterator[Data]:
+    question, key = asked.asked, asked.asked.key
+    yield {"k": heading, "line": [f"Question {asked.number}"]}
+    yield from passages(question.ask)
+    if question.options:
+        rows = [[option.letter, words(option.text), option.right] for option in question.options]
+        yield {"k": "options", "rows": rows}
+    for part in question.parts:
+        yield {"k": "p", "line": words(part.ask, before=part.label)}
+        yield {"k": "p", "line": words(part.answer, before=f"Answer {part.label}:")}
+    if not question.parts:
+        letter = f"{key.letter}, " if key else ""
+        yield {"k": "p", "line": words(f"{letter}{question.answer}", before="Answer:")}
+    yield typst_data.steps([divided(step) for step in question.item["working"]])
+    yield _mark_table(asked)
+    lists = [
+        ("Follow-through", question.of("follow_through")),
+        ("Other valid methods", question.of("alternative")),
+        ("Feedback", [question.item["feedback"]]),
+        *((name, question.of(kind)) for kind, name in WORDS),
+    ]
+    for name, lines in lists:
+        yield from ({"k": "p", "line": words(text, before=f"{name}:")} for text in lines)
+    wrong = [
+        [words(f"{letter}: {text}" if letter else text), words(why)] for letter, text, why in wrong_answers(question)
+    ]
+    if wrong:
+        yield typst_data.table([], [["Wrong answer"], ["What it shows"]], wrong, columns=(1, 2))
+    yield {"k": "note", "line": [SENTENCES[question.checked]]}
+
+
+def _mark_table(asked: SheetQuestion) -> Data:
+    rows = []
+    for label, marks in groupby(asked.asked.scheme, key=lambda mark: mark[0]):
+        for _, earns, why in marks:
+            rows.append([words(f"{label} {earns}" if label else earns), words(why), ["1"]])
+    rows.append([["Total"], [], [str(asked.asked.marks)]])
+    return typst_data.table([], [[name] for name in MARKS], rows, columns=(2, 3, "auto"), right=2)
