@@ -1,0 +1,164 @@
+"""Texts and figures of a course as XHTML for learning platforms: formulas as MathML or TeX, drawings as files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from html import escape
+from typing import Any, NamedTuple
+
+from pipeline.drawing import figure as draw
+from pipeline.export.pictures import Picture, picture
+from pipeline.export.spoken import words
+from pipeline.html import clean, count, el, join
+from pipeline.publish import mathml, prose
+from pipeline.publish.lesson_page import calculator_rule
+from pipeline.publish.questions import ShownQuestion, divided
+from pipeline.publish.view import LessonView
+
+_EMPTY = re.compile(r"<(br|col|hr)(| [^>]*)>")
+#: What pages say to keyboards and readers; the XHTML of platforms has no place for it.
+_SCROLLS = re.compile(r'<div class="maths"[^>]*>')
+_MATHS = re.compile(
+    r'<math(?: xmlns="[^"]*")?( display="block")?[^>]*>.*?<annotation[^>]*>(.*?)</annotation></semantics>.*?</math>',
+    re.DOTALL,
+)
+#: MathML 2, which QTI 2.1 has, knows large fractions inside a line only by a style.
+_LARGE = re.compile(r'<math displaystyle="true">(.*?)</math>', re.DOTALL)
+_PERCENT, _POUNDS, _DEGREE = re.compile(r"(?<!\\)%"), re.compile(r"\\pounds(?![A-Za-z])"), r"\degree"
+
+
+class Drawing(NamedTuple):
+    """A figure of a question or an explanation: its file, or its table where it is none."""
+
+    #: Name of the file without folder and ending; unique in the course.
+    name: str
+    drawn: Picture | None
+    data: Mapping[str, Any]
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}.svg"
+
+    @property
+    def svg(self) -> bytes:
+        return self.drawn.svg.encode() if self.drawn else b""
+
+    def markup(self, source: str) -> str:
+        """Return an image of that source with its description, or a table, under its caption."""
+        title = draw.title(self.data)
+        caption = f"<p>{line(title)}</p>" if title else ""
+        if not self.drawn:
+            return caption + _table(self.data)
+        size = 'width="{}" height="{}"'.format(
+            *(round(side * 3.78) for side in (self.drawn.width_mm, self.drawn.height_mm))
+        )
+        alt = escape(clean(self.drawn.alt), quote=True)
+        return f'{caption}<p><img src="{escape(source, quote=True)}" alt="{alt}" {size}/></p>'
+
+
+def _table(data: Mapping[str, Any]) -> str:
+    heads, rows = draw.table(data)
+    if not rows:
+        return blocks(draw.alt(data))
+    head = el("tr", [el("th", prose.inline(cell) or "\u2013", scope="col") for cell in heads])
+    body = [el("tr", [el("td", prose.inline(cell)) for cell in row]) for row in rows]
+    return _xhtml(el("table", el("thead", head), el("tbody", body)))
+
+
+def drawings(owner: Mapping[str, Any], name: str) -> list[Drawing]:
+    """Return the figures of a card, an example or a question, named after it."""
+    made = enumerate(owner.get("figures") or (), 1)
+    return [Drawing(f"{name}-{place}", picture(data), data) for place, data in made]
+
+
+def blocks(text: object) -> str:
+    """Return a text with its paragraphs, lists and formulas as well-formed XHTML and MathML."""
+    return _xhtml(prose.blocks(text))
+
+
+def line(text: object) -> str:
+    """Return a text of one line as well-formed XHTML and MathML."""
+    return _xhtml(prose.inline(text))
+
+
+def _xhtml(markup: str) -> str:
+    out = _EMPTY.sub(r"<\1\2/>", markup.replace("<wbr>", ""))
+    out = _LARGE.sub(r'<math><mstyle displaystyle="true">\1</mstyle></math>', _SCROLLS.sub('<div class="maths">', out))
+    return out.replace("<math", '<math xmlns="http://www.w3.org/1998/Math/MathML"')
+
+
+def with_tex(markup: str) -> str:
+    r"""Return markup with its formulas as TeX between \( \) or \[ \], as MathJax sets it."""
+    return _MATHS.sub(_tex, markup).replace("\\)\\(", "")
+
+
+def _tex(found: re.Match[str]) -> str:
+    tex = _POUNDS.sub("£", _PERCENT.sub(r"\\%", found[2])).replace(_DEGREE, r"^\circ")
+    return f"\\[{tex}\\]" if found[1] else f"\\({tex}\\)"
+
+
+def plain(text: object) -> str:
+    """Return a text for a title, in one line: formulas in words."""
+    return " ".join("".join(map(_said, mathml.split(clean(text)))).split())
+
+
+def _said(piece: tuple[str, str, int]) -> str:
+    kind, content, _ = piece
+    try:
+        return content if kind == "text" else words(content)
+    except ValueError:
+        return content
+
+
+def short(text: object, limit: int = 60) -> str:
+    """Return the first words of a text for a title."""
+    whole = plain(text)
+    return whole if len(whole) <= limit else whole[:limit].rsplit(" ", 1)[0] + " …"
+
+
+def stem(lesson: LessonView, asked: ShownQuestion, name: str, source: Callable[[Drawing], str]) -> str:
+    """Return what is asked, with the rule for the calculator and the figures; without parts and options."""
+    rule = (
+        [f"<p>{calculator_rule(asked)}</p>"] if lesson.entry.get("calculator") in ("mixed", "exam_conditions") else []
+    )
+    pictures = [drawing.markup(source(drawing)) for drawing in drawings(asked.item, name)]
+    return "".join([blocks(asked.ask), *rule, *pictures])
+
+
+def labelled(label: str, text: object, marks: int) -> str:
+    """Return a part of a question with its label and marks."""
+    return f"<p><b>{label}</b> {line(text)} ({count(marks, 'mark')})</p>"
+
+
+def solution(asked: ShownQuestion, *, scheme: bool) -> str:
+    """Return the answer, the working and why it is so; with the mark scheme where a person gives the marks."""
+    if asked.parts:
+        answers = [f"<p><b>{part.label}</b> {line(part.answer)}</p>" for part in asked.parts]
+    else:
+        answers = [f"<p>Answer: {line(asked.answer)}</p>"]
+    steps = "".join(f"<li>{step(words, shown)}</li>" for words, shown in map(divided, asked.item["working"]))
+    marks = "".join(f"<li>{_mark(*row)}</li>" for row in asked.scheme) if scheme else ""
+    return "".join(
+        [
+            *answers,
+            f"<ol>{steps}</ol>",
+            blocks(asked.item["feedback"]),
+            f"<p>Marks:</p><ol>{marks}</ol>" if marks else "",
+        ]
+    )
+
+
+def step(words: str, shown: str) -> str:
+    """Return a step of a working: the words over the line of mathematics."""
+    return line(words) + (f"<br/>{line(shown)}" if shown else "")
+
+
+def _mark(label: str, earns: str, why: str) -> str:
+    return " ".join(filter(None, [label, line(why), f"({line(earns)})" if earns else ""]))
+
+
+def paragraph(*texts: object) -> str:
+    """Return plain words in a paragraph, nothing where there are none."""
+    words = str(join(filter(None, texts), " "))
+    return f"<p>{words}</p>" if words else ""
