@@ -10,7 +10,8 @@ import base64
 from collections.abc import Iterator
 
 from pipeline.export.base import Selection
-from pipeline.export.markup import Drawing, blocks, labelled, line, paragraph, plain, short, solution, stem, with_tex
+from pipeline.export.markup import Drawing, blocks, labelled, line, named, paragraph, short, solution, stem, with_tex
+from pipeline.export.plain_text import plain
 from pipeline.export.responses import CHOICE, ESSAY, NUMBER, Response, number_of, responses
 from pipeline.html import count, slug
 from pipeline.publish.questions import ShownQuestion
@@ -22,12 +23,15 @@ _ESCAPES = str.maketrans({**{sign: f"\\{sign}" for sign in "\\~=#{}:"}, "\n": "\
 
 def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
     """Yield the one file of the bank."""
-    title = chosen.view.title
-    parts = [f"// {plain(title)}: question bank for Moodle (UTF-8, GIFT). For teachers: it holds the answers."]
+    title = named(chosen.view)
+    parts = [
+        f"// {title}: question bank for Moodle (UTF-8, GIFT). For teachers: it holds the answers.\n"
+        f"// {plain(chosen.view.rights_line)}"
+    ]
     for lesson in chosen.lessons:
         parts.append(f"$CATEGORY: $course$/top/{_name(title)}/{lesson.order:02d} {_name(lesson.title)}")
         parts += [_question(lesson, asked) for asked in lesson.questions]
-    yield f"{slug(plain(title))}-questions.gift.txt", ("\n\n".join(parts) + "\n").encode()
+    yield f"{slug(plain(chosen.view.title))}-questions{chosen.suffix}.gift.txt", ("\n\n".join(parts) + "\n").encode()
 
 
 def _name(title: str) -> str:

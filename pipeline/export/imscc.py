@@ -17,13 +17,14 @@ from pipeline.export.markup import (
     drawings,
     labelled,
     line,
+    named,
     paragraph,
-    plain,
     short,
     solution,
     stem,
     step,
 )
+from pipeline.export.plain_text import plain
 from pipeline.export.responses import CHOICE, ESSAY, Response, responses
 from pipeline.html import clean, count, slug
 from pipeline.publish.questions import ShownQuestion, divided
@@ -57,7 +58,7 @@ def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
         resources += part.resources()
         items.append(part.item())
     made["imsmanifest.xml"] = _xml(_manifest(view, items, resources))
-    yield f"{slug(plain(view.title))}.imscc", packed(made)
+    yield f"{slug(plain(view.title))}{chosen.suffix}.imscc", packed(made)
 
 
 def _xml(element: str) -> bytes:
@@ -79,13 +80,16 @@ def _of(namespace: str, *schemas: str) -> str:
 
 
 def _manifest(view: CourseView, items: Sequence[str], resources: Sequence[str]) -> str:
-    namespace, title = f"{_CC}/imscp_v1p1", _text(plain(view.title))
+    namespace = f"{_CC}/imscp_v1p1"
     schemas = [namespace, f"{_PROFILE}/ccv1p1_imscp_v1p2_v1p0.xsd", _LOM, f"{_PROFILE}/LOM/ccv1p1_lommanifest_v1p0.xsd"]
-    said = f'<lom:title><lom:string language="en-GB">{title}</lom:string></lom:title>'
+    said, rights = (
+        f'<lom:string language="en">{_text(words)}</lom:string>' for words in (named(view), view.rights_line)
+    )
     return (
         f'<manifest identifier="{view.bundle.course["course_id"]}" xmlns:lom="{_LOM}" {_of(namespace, *schemas)}>'
         "<metadata><schema>IMS Common Cartridge</schema><schemaversion>1.1.0</schemaversion>"
-        f"<lom:lom><lom:general>{said}</lom:general></lom:lom></metadata>"
+        f"<lom:lom><lom:general><lom:title>{said}</lom:title></lom:general>"
+        f"<lom:rights><lom:description>{rights}</lom:description></lom:rights></lom:lom></metadata>"
         '<organizations><organization identifier="course" structure="rooted-hierarchy">'
         f'<item identifier="root">{"".join(items)}</item></organization></organizations>'
         f"<resources>{''.join(resources)}</resources></manifest>"

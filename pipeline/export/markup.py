@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from html import escape
+from html import escape, unescape
 from typing import Any, NamedTuple
 
 from pipeline.drawing import figure as draw
 from pipeline.export.pictures import Picture, picture
-from pipeline.export.spoken import words
+from pipeline.export.plain_text import plain
 from pipeline.html import clean, count, el, join
-from pipeline.publish import mathml, prose
+from pipeline.publish import prose
 from pipeline.publish.lesson_page import calculator_rule
 from pipeline.publish.questions import ShownQuestion, divided
-from pipeline.publish.view import LessonView
+from pipeline.publish.tex import portable
+from pipeline.publish.view import CourseView, LessonView
 
 _EMPTY = re.compile(r"<(br|col|hr)(| [^>]*)>")
 #: What pages say to keyboards and readers; the XHTML of platforms has no place for it.
@@ -25,7 +26,6 @@ _MATHS = re.compile(
 )
 #: MathML 2, which QTI 2.1 has, knows large fractions inside a line only by a style.
 _LARGE = re.compile(r'<math displaystyle="true">(.*?)</math>', re.DOTALL)
-_PERCENT, _POUNDS, _DEGREE = re.compile(r"(?<!\\)%"), re.compile(r"\\pounds(?![A-Za-z])"), r"\degree"
 
 
 class Drawing(NamedTuple):
@@ -94,26 +94,18 @@ def with_tex(markup: str) -> str:
 
 
 def _tex(found: re.Match[str]) -> str:
-    tex = _POUNDS.sub("£", _PERCENT.sub(r"\\%", found[2])).replace(_DEGREE, r"^\circ")
-    return f"\\[{tex}\\]" if found[1] else f"\\({tex}\\)"
+    made = escape(portable(unescape(found[2])), quote=False)
+    return f"\\[{made}\\]" if found[1] else f"\\({made}\\)"
 
 
-def plain(text: object) -> str:
-    """Return a text for a title, in one line: formulas in words."""
-    return " ".join("".join(map(_said, mathml.split(clean(text)))).split())
-
-
-def _said(piece: tuple[str, str, int]) -> str:
-    kind, content, _ = piece
-    try:
-        return content if kind == "text" else words(content)
-    except ValueError:
-        return content
+def named(view: CourseView) -> str:
+    """Return the title of the course; that of a draft says so."""
+    return plain(view.title) + (" (draft)" if view.bundle.draft else "")
 
 
 def short(text: object, limit: int = 60) -> str:
     """Return the first words of a text for a title."""
-    whole = plain(text)
+    whole = " ".join(plain(text).split())
     return whole if len(whole) <= limit else whole[:limit].rsplit(" ", 1)[0] + " …"
 
 

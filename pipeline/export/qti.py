@@ -12,13 +12,15 @@ from functools import partial
 from html import escape
 
 from pipeline.export.base import Selection, packed
-from pipeline.export.markup import blocks, drawings, line, paragraph, plain, short, solution, stem
+from pipeline.export.markup import blocks, drawings, line, named, paragraph, short, solution, stem
+from pipeline.export.plain_text import plain
 from pipeline.export.responses import CHOICE, ESSAY, NUMBER, SHORT, Response, part_label, responses
 from pipeline.html import clean, count, slug
 from pipeline.publish.questions import ShownQuestion
 from pipeline.publish.view import CourseView, LessonView
 
 _QTI = "http://www.imsglobal.org/xsd/imsqti_v2p1"
+_LOM = "http://ltsc.ieee.org/xsd/LOM"
 _SCHEMA = "http://www.imsglobal.org/xsd/qti/qtiv2p1"
 _TEMPLATE = "http://www.imsglobal.org/question/qti_v2p1/rptemplates/map_response"
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -43,7 +45,7 @@ def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
             needed = "".join(f'<dependency identifierref="{item.name}"/>' for item in items)
             resources.append(_resource(f"{_name(view, lesson)}-test", "imsqti_test_xmlv2p1", [path], needed))
     made["imsmanifest.xml"] = _xml(_manifest(view, resources))
-    yield f"{slug(plain(view.title))}-qti21.zip", packed(made)
+    yield f"{slug(plain(view.title))}{chosen.suffix}-qti21.zip", packed(made)
 
 
 def _xml(element: str) -> bytes:
@@ -70,9 +72,14 @@ def _of(namespace: str, schema: str) -> str:
 
 def _manifest(view: CourseView, resources: Sequence[str]) -> str:
     namespace = "http://www.imsglobal.org/xsd/imscp_v1p1"
+    title, rights = (f'<string language="en">{_attribute(text)}</string>' for text in (named(view), view.rights_line))
+    about = (
+        f'<lom xmlns="{_LOM}"><general><title>{title}</title></general>'
+        f"<rights><description>{rights}</description></rights></lom>"
+    )
     return (
         f'<manifest identifier="{view.bundle.course["course_id"]}" {_of(namespace, "qtiv2p1_imscpv1p2_v1p0.xsd")}>'
-        "<metadata><schema>QTIv2.1 Package</schema><schemaversion>1.0.0</schemaversion></metadata>"
+        f"<metadata><schema>QTIv2.1 Package</schema><schemaversion>1.0.0</schemaversion>{about}</metadata>"
         f"<organizations/><resources>{''.join(resources)}</resources></manifest>"
     )
 
