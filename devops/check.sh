@@ -35,6 +35,9 @@ check() {
 ensure_venv
 ensure_tests
 ensure_npm axe tests/axe
+if [ "$tier" = judges ]; then
+    ensure_npm judges tests/judges
+fi
 if [ "$tier" != short ]; then
     ensure_npm pglite tests/servers/pglite
     set -- --cov=pipeline --cov-report=term "$@"

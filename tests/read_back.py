@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from typing import NamedTuple
+from xml.etree import ElementTree as ET
 
 from pipeline.publish import mathml, tex
 
 #: Signs that typesetting changes or adds: dashes, blanks, quotation marks.
 _LOOKS = re.compile(r"[^\w£€%°=<>]|_")
+_PREFIX = re.compile(r"(</?)ns\d+:")
 
 
 class Said(NamedTuple):
@@ -61,3 +63,8 @@ def of_text(text: str) -> Said:
     words = "".join(content for kind, content, _ in pieces if kind == "text")
     formulas = "".join(tex.portable(content) for kind, content, _ in pieces if kind != "text")
     return Said(_LOOKS.sub("", words), formulas.replace(" ", ""))
+
+
+def bare(element: ET.Element) -> str:
+    """Return an element of XML as HTML is written: names without their namespaces."""
+    return _PREFIX.sub(r"\1", ET.tostring(element, encoding="unicode"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from pipeline.publish.view import CourseView
 from tests.acceptance.test_site_html import drafted
 from tests.sites import BUNDLES
 
-_KATEX = Path(__file__).parent / "node_modules" / "katex"
+_KATEX = Path(sys.prefix) / "judges" / "node_modules" / "katex"
 _SET = """
 const katex = require(process.argv[1]);
 const wrong = [];

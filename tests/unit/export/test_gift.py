@@ -65,7 +65,10 @@ def test_formulas_are_tex_that_mathjax_sets() -> None:
 
 def test_kinds_of_answers() -> None:
     text = bank(BUNDLES["model"])
-    assert "{#\n\t=60:0\n\t=%0%19:0#[html]<p>added instead of multiplying</p>\n\t####[html]<p>Answer\\: 60\u202fcm</p>" in text
+    assert (
+        "{#\n\t=60:0\n\t=%0%19:0#[html]<p>added instead of multiplying</p>\n\t####[html]<p>Answer\\: 60\u202fcm</p>"
+        in text
+    )
     assert "{\n\t=4√3\n\t=4sqrt(3)\n\t####" in text
     assert text.count("\t=[html]") == text.count("\t~[html]") / 2 == 2
     assert "<b>(a)</b> Simplify" in text

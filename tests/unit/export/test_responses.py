@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pipeline.export.responses import CHOICE, ESSAY, NUMBER, SHORT, Response, responses
@@ -9,7 +11,7 @@ from pipeline.publish.questions import ShownQuestion
 from tests.publishing import Json, item, items
 
 
-def found(answer: str, ask: str = "Work it out.", **fields: object) -> Response:
+def found(answer: str, ask: str = "Work it out.", **fields: Any) -> Response:
     [response] = responses(shown(item(answer, ask=ask, **fields)))
     return response
 

@@ -1,0 +1,134 @@
+"""Readers that others wrote find in the exports what the course says: gift-pegjs for Moodle's GIFT, Cito's for QTI."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from pipeline.export.base import Selection, export
+from pipeline.export.responses import CHOICE, ESSAY, NUMBER, SHORT, Response, responses
+from pipeline.publish.questions import ShownQuestion
+from pipeline.publish.view import CourseView
+from tests import read_back
+from tests.acceptance.test_site_html import drafted
+from tests.sites import BUNDLES
+
+_HERE = Path(__file__).parent
+#: Where devops/check.sh puts what package.json beside this names.
+_PACKAGES = Path(sys.prefix) / "judges" / "node_modules"
+_Q3 = "{http://www.imsglobal.org/xsd/imsqtiasi_v3p0}"
+_COURSES = ["model", "mock", "mathematics national_5", "physics higher", "application_of_mathematics national_4"]
+#: Of the questions, one in so many is compared.
+_FOURTH = 4
+
+
+def judge(script: str, package: str, *arguments: str, given: str = "") -> Any:
+    if not (_PACKAGES / package).is_dir():
+        pytest.skip(f"{package} is not installed: devops/check.sh --judges")
+    command = ["node", str(_HERE / script), str(_PACKAGES / package), *arguments]
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:2_000]
+    return json.loads(done.stdout)
+
+
+def course(name: str) -> CourseView:
+    return CourseView(BUNDLES[name] if name in BUNDLES else drafted(*name.split(), 12))
+
+
+def exported(view: CourseView, form: str) -> bytes:
+    [data] = export(Selection(view, view.lessons), [form]).values()
+    return data
+
+
+def asked_of(view: CourseView) -> list[ShownQuestion]:
+    return [asked for lesson in view.lessons for asked in lesson.questions]
+
+
+# --- GIFT -------------------------------------------------------------------------------------------
+
+_KINDS = {CHOICE: "MC", NUMBER: "Numerical", SHORT: "Short", ESSAY: "Essay"}
+
+
+@pytest.mark.parametrize("name", _COURSES)
+def test_gift_is_read_back(name: str, tmp_path: Path) -> None:
+    view = course(name)
+    (tmp_path / "bank.txt").write_bytes(exported(view, "gift"))
+    found = judge("gift.cjs", "gift-pegjs", str(tmp_path / "bank.txt"))
+    assert sum(one["type"] == "Category" for one in found) == len(view.lessons)
+    questions = [one for one in found if one["type"] != "Category"]
+    assert len(questions) == len(asked_of(view))
+    for asked, one in list(zip(asked_of(view), questions, strict=True))[::_FOURTH]:
+        _compare_gift(asked, one)
+
+
+def _compare_gift(asked: ShownQuestion, one: dict[str, Any]) -> None:
+    made = responses(asked)
+    response = made[0] if len(made) == 1 else Response(ESSAY)
+    assert one["type"] == _KINDS[response.kind]
+    assert one["stem"]["format"] == "html"
+    said = read_back.of_markup(one["stem"]["text"])
+    assert all(map(said.holds, [asked.ask, *(part.ask for part in asked.parts)]))
+    assert read_back.of_markup(one["globalFeedback"]["text"]).holds(asked.item["feedback"])
+    if response.kind == CHOICE:
+        shown = [(option.right, option.text, option.why) for option in asked.options]
+        assert [choice["isCorrect"] for choice in one["choices"]] == [right for right, _, _ in shown]
+        for choice, (_, text, why) in zip(one["choices"], shown, strict=True):
+            assert read_back.of_markup(choice["text"]["text"]) == read_back.of_text(text)
+            assert read_back.of_markup(choice["feedback"]["text"]).holds(why)
+    elif response.kind == NUMBER:
+        key = one["choices"][0]["text"]
+        assert (key["number"], key["range"]) == (float(response.number), float(response.tolerance))
+        assert all(choice["weight"] == 0 for choice in one["choices"][1:])
+    elif response.kind == SHORT:
+        accepted = [choice["text"]["text"].replace("\\*", "*") for choice in one["choices"]]
+        assert accepted == list(response.accepted)
+
+
+# --- QTI --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", _COURSES)
+def test_qti_is_read_back_as_qti_3(name: str) -> None:
+    view = course(name)
+    with zipfile.ZipFile(io.BytesIO(exported(view, "qti"))) as archive:
+        files = {path: archive.read(path).decode() for path in archive.namelist() if path.startswith("items/")}
+    items = [
+        (asked, f"items/{lesson.file}/{asked.anchor}.xml") for lesson in view.lessons for asked in lesson.questions
+    ]
+    chosen = items[::_FOURTH]
+    given = json.dumps({path: files[path] for _, path in chosen})
+    found = judge("qti.mjs", "@citolab/qti-convert", given=given)
+    for asked, path in chosen:
+        _compare_qti(asked, ET.fromstring(found[path].encode()))
+
+
+def _compare_qti(asked: ShownQuestion, root: ET.Element) -> None:
+    assert root.tag == f"{_Q3}qti-assessment-item"
+    body = root.find(f"{_Q3}qti-item-body")
+    assert body is not None
+    said = read_back.of_markup(read_back.bare(body))
+    assert all(map(said.holds, [asked.ask, *(part.ask for part in asked.parts)]))
+    assert not said.holds(asked.item["feedback"])
+    outcomes = {one.attrib["identifier"]: one for one in root.findall(f"{_Q3}qti-outcome-declaration")}
+    assert outcomes["MAXSCORE"].findtext(f"{_Q3}qti-default-value/{_Q3}qti-value") == str(asked.marks)
+    declared = root.findall(f"{_Q3}qti-response-declaration")
+    for response, one in zip(responses(asked), declared, strict=True):
+        value = one.findtext(f"{_Q3}qti-correct-response/{_Q3}qti-value")
+        if response.kind == CHOICE:
+            assert asked.key is not None
+            assert value == asked.key.letter
+        elif response.kind == NUMBER:
+            assert value == response.number
+        else:
+            keys = [entry.attrib["map-key"] for entry in one.iter(f"{_Q3}qti-map-entry")]
+            assert keys == list(response.accepted)
+    choices = [read_back.of_markup(read_back.bare(one)) for one in body.iter(f"{_Q3}qti-simple-choice")]
+    assert choices == [read_back.of_text(option.text) for option in asked.options]
