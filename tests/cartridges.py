@@ -54,13 +54,14 @@ class CartridgeLesson:
 class _Links(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[tuple[str, str]] = []
+        self.found: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         held = dict(attrs)
         if tag == "img":
             assert held.get("alt"), "an image without a description"
-        self.found += [(tag, held[name] or "") for name in ("src", "href") if name in held]
+        assert tag not in ("svg", "script", "style", "link", "iframe")
+        self.found += [held[name] or "" for name in ("src", "href") if name in held]
 
 
 class Cartridge:
@@ -123,8 +124,9 @@ class Cartridge:
         links = _Links()
         links.feed(markup)
         needed = {one.attrib["identifierref"] for one in resource.findall(f"{_CP}dependency")}
-        for tag, source in links.found:
-            assert tag == "img"
+        for source in links.found:
+            if source.startswith("#"):
+                continue
             assert source.startswith(base)
             target = posixpath.normpath(posixpath.join(posixpath.dirname(path), source.removeprefix(base)))
             assert any(self._resources[each].get("href") == target for each in needed), source

@@ -53,7 +53,7 @@ def _question(lesson: LessonView, asked: ShownQuestion) -> str:
     name = f"{lesson.order:02d}.{asked.number:02d} {short(asked.ask)}"
     parts = "".join(labelled(part.label, part.ask, part.marks) for part in asked.parts)
     marks = paragraph(f"({count(asked.marks, 'mark')})")
-    text = stem(lesson, asked, asked.anchor, _embedded) + parts + paragraph(response.note) + marks
+    text = stem(lesson, asked, _embedded) + parts + paragraph(response.note) + marks
     last = f"####{_html(solution(asked, scheme=response.kind == ESSAY))}"
     rows = "".join(f"\t{row}\n" for row in [*_answers(asked, response), last])
     return f"::{_escaped(name)}::{_html(text)}{{{'#' if response.kind == NUMBER else ''}\n{rows}}}"

@@ -6,9 +6,9 @@ Numbers and short answers are compared as texts, so all usual ways to write one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from typing import Any
 
 from pipeline.export.base import Selection, packed
 from pipeline.export.markup import (
@@ -16,18 +16,20 @@ from pipeline.export.markup import (
     blocks,
     drawings,
     labelled,
+    language,
     line,
     named,
     paragraph,
     short,
     solution,
     stem,
-    step,
 )
 from pipeline.export.plain_text import plain
 from pipeline.export.responses import CHOICE, ESSAY, Response, responses
-from pipeline.html import clean, count, slug
-from pipeline.publish.questions import ShownQuestion, divided
+from pipeline.html import clean, el, slug
+from pipeline.publish.lesson_page import LessonText
+from pipeline.publish.prose import inline
+from pipeline.publish.questions import ShownQuestion
 from pipeline.publish.view import CourseView, LessonView
 
 _CC = "http://www.imsglobal.org/xsd/imsccv1p1"
@@ -43,6 +45,8 @@ _ASSESSMENT = {
     "qmd_feedbackpermitted": "Yes", "qmd_hintspermitted": "No", "qmd_solutionspermitted": "No",
     "cc_maxattempts": "unlimited",
 }  # fmt: skip
+#: A drawing of a page; what names it begins with the name of its figure. Squared paper has no name.
+_DRAWING = re.compile(r'<svg (?:[^>]*aria-labelledby="([a-z0-9-]+)-t")?.*?</svg>', re.DOTALL)
 #: The greatest weight that a question can have.
 _MOST = 99
 
@@ -112,28 +116,33 @@ class _Lesson:
         self._view, self._lesson = view, lesson
         self._name = f"l{lesson.order:02d}"
         self._page, self._quiz = f"pages/{lesson.file}.html", f"quizzes/{lesson.file}.xml"
-        self._of_page: list[Drawing] = []
-        self._of_quiz = [
-            each for asked in lesson.questions for each in drawings(asked.item, self._named(asked.anchor)) if each.drawn
+        owners = [(f"s{place}", card) for place, card in enumerate(lesson.cards, 1)]
+        owners += [
+            (f"{anchor}-e{place}", example)
+            for anchor, card in owners
+            for place, example in enumerate(card.get("examples") or (), 1)
         ]
+        self._asked = [each for one in lesson.questions for each in drawings(one.item, one.anchor) if each.drawn]
+        others = [each for anchor, owner in owners for each in drawings(owner, anchor) if each.drawn]
+        self._drawn = {each.name: each for each in (*others, *self._asked)}
 
-    def _named(self, owner: str) -> str:
-        return f"{self._name}-{owner}"
+    def _path(self, drawing: Drawing) -> str:
+        return f"figures/{self._name}-{drawing.file}"
 
     def files(self) -> dict[str, bytes]:
         """Return the page, the quiz and the figures of both."""
         made = {self._page: self._html().encode()}
         if self._lesson.questions:
             made[self._quiz] = _xml(self._assessment())
-        return made | {_path(each): each.svg for each in (*self._of_page, *self._of_quiz)}
+        return made | {self._path(each): each.svg for each in self._drawn.values()}
 
     def resources(self) -> list[str]:
-        """Return the entries of the manifest; the page is made before."""
-        made = [_resource(each.name, "webcontent", _path(each)) for each in (*self._of_page, *self._of_quiz)]
-        made.append(_resource(f"{self._name}-page", "webcontent", self._page, [each.name for each in self._of_page]))
+        """Return the entries of the manifest."""
+        name, kind = self._name, "webcontent"
+        made = [_resource(f"{name}-{each.name}", kind, self._path(each)) for each in self._drawn.values()]
+        made.append(_resource(f"{name}-page", kind, self._page, [f"{name}-{each}" for each in self._drawn]))
         if self._lesson.questions:
-            needed = [each.name for each in self._of_quiz]
-            made.append(_resource(f"{self._name}-quiz", _QUIZ, self._quiz, needed))
+            made.append(_resource(f"{name}-quiz", _QUIZ, self._quiz, [f"{name}-{each.name}" for each in self._asked]))
         return made
 
     def item(self) -> str:
@@ -149,51 +158,19 @@ class _Lesson:
         return f'<item identifier="{name}"><title>{title}</title>{held}</item>'
 
     def _html(self) -> str:
-        lesson = self._lesson
-        title = _text(plain(lesson.title))
-        body = [f"<h1>{line(lesson.title)}</h1>", blocks(lesson.lesson["outcome"])]
-        body += self._sheets() if lesson.mock_exam else self._words()
-        for place, card in enumerate(lesson.cards, 1):
-            body += [f"<h2>{line(card['title'])}</h2>", *self._card(card, place)]
-        return (
-            f'<!DOCTYPE html>\n<html lang="en-GB"><head><meta charset="utf-8"/><title>{title}</title></head>'
-            f"<body>{''.join(body)}</body></html>\n"
+        """Return the page as the site has it, with its drawings as files: platforms take SVG out of pages."""
+        lesson, text = self._lesson, LessonText(self._view, self._lesson)
+        sections = [text.section(card, place) for place, card in enumerate(lesson.cards, 1)]
+        head = el("head", el("meta", charset="utf-8"), el("title", plain(lesson.title)))
+        first = [el("h1", inline(lesson.title)), el("p", inline(lesson.lesson["outcome"]))]
+        body = el("body", first, text.sheets() if lesson.mock_exam else text.words(), sections)
+        page = _DRAWING.sub(
+            lambda found: self._image(found[1] or ""), str(el("html", head, body, lang=language(self._view)))
         )
+        return f"<!DOCTYPE html>\n{page}\n"
 
-    def _words(self) -> list[str]:
-        words = [word.partition(": ") for word in self._lesson.lesson["keywords"]]
-        rows = "".join(f"<dt>{line(term)}</dt><dd>{line(meaning)}</dd>" for term, _, meaning in words)
-        return ["<h2>Words you need</h2>", f"<dl>{rows}</dl>"] if rows else []
-
-    def _sheets(self) -> Iterator[str]:
-        for sheet in self._view.assessment.get("sheets") or ():
-            rows = "".join(f"<li>{line(each)}</li>" for each in sheet["lines"])
-            yield f"<h2>{line(sheet['title'])}</h2><ul>{rows}</ul>"
-
-    def _card(self, card: Mapping[str, Any], place: int) -> Iterator[str]:
-        if card["kind"] == "explainer":
-            yield blocks(card["text"])
-            yield from self._figures(card, f"s{place}")
-            yield f"<h3>Not an example</h3>{blocks(card['non_example'])}"
-            yield f"<h3>In plainer words</h3>{blocks(card['plain'])}"
-        for number, example in enumerate(card.get("examples") or (), 1):
-            yield f"<h3>Example</h3>{blocks(example['ask'])}"
-            yield from self._figures(example, f"s{place}-e{number}")
-            steps = "".join(f"<li>{step(words, shown)}</li>" for words, shown in map(divided, example["working"]))
-            yield f"<ol>{steps}</ol>"
-            if example.get("answer"):
-                yield f"<p>Answer: {line(example['answer'])}</p>"
-        if card.get("items"):
-            asked = self._lesson.questions_of(card)
-            numbers = f"{asked[0].number} to {asked[-1].number}" if len(asked) > 1 else str(asked[0].number)
-            yield blocks(card["instructions"]) if card.get("instructions") else ""
-            yield f"<p>{count(len(asked), 'question')} in the quiz of this lesson: {numbers}.</p>"
-
-    def _figures(self, owner: Mapping[str, Any], name: str) -> Iterator[str]:
-        for each in drawings(owner, self._named(name)):
-            if each.drawn and each not in self._of_page:
-                self._of_page.append(each)
-            yield each.markup(f"../{_path(each)}")
+    def _image(self, name: str) -> str:
+        return self._drawn[name].image(f"../{self._path(self._drawn[name])}") if name else ""
 
     # --- the quiz -----------------------------------------------------------------------------------
 
@@ -212,8 +189,7 @@ class _Lesson:
         found = responses(asked)
         response = found[0] if len(found) == 1 else Response(ESSAY)
         parts = "".join(labelled(part.label, part.ask, part.marks) for part in asked.parts)
-        source = f"{_BASE}../{{}}".format
-        text = stem(self._lesson, asked, self._named(asked.anchor), lambda each: source(_path(each)))
+        text = stem(self._lesson, asked, lambda each: f"{_BASE}../{self._path(each)}")
         text += parts + paragraph(response.note)
         profile = {CHOICE: "multiple_choice", ESSAY: "essay"}.get(response.kind, "fib")
         fields = {"cc_profile": f"cc.{profile}.v0p1", "cc_weighting": str(min(asked.marks, _MOST))}
@@ -228,10 +204,6 @@ class _Lesson:
             f"<resprocessing>{_processing(asked, response)}</resprocessing>"
             f"{''.join(_feedback(*each) for each in feedback)}</item>"
         )
-
-
-def _path(drawing: Drawing) -> str:
-    return f"figures/{drawing.file}"
 
 
 def _field(label: str, entry: str) -> str:

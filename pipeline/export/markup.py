@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pipeline.drawing import figure as draw
 from pipeline.export.pictures import Picture, picture
 from pipeline.export.plain_text import plain
+from pipeline.frameworks import region_of
 from pipeline.html import clean, count, el, join
 from pipeline.publish import prose
 from pipeline.publish.lesson_page import calculator_rule
@@ -31,7 +32,7 @@ _LARGE = re.compile(r'<math displaystyle="true">(.*?)</math>', re.DOTALL)
 class Drawing(NamedTuple):
     """A figure of a question or an explanation: its file, or its table where it is none."""
 
-    #: Name of the file without folder and ending; unique in the course.
+    #: Name of the file without folder and ending; unique in the lesson.
     name: str
     drawn: Picture | None
     data: Mapping[str, Any]
@@ -48,13 +49,16 @@ class Drawing(NamedTuple):
         """Return an image of that source with its description, or a table, under its caption."""
         title = draw.title(self.data)
         caption = f"<p>{line(title)}</p>" if title else ""
-        if not self.drawn:
-            return caption + _table(self.data)
+        return caption + (f"<p>{self.image(source)}</p>" if self.drawn else _table(self.data))
+
+    def image(self, source: str) -> str:
+        """Return the drawing as an image with its description."""
+        assert self.drawn is not None
         size = 'width="{}" height="{}"'.format(
             *(round(side * 3.78) for side in (self.drawn.width_mm, self.drawn.height_mm))
         )
         alt = escape(clean(self.drawn.alt), quote=True)
-        return f'{caption}<p><img src="{escape(source, quote=True)}" alt="{alt}" {size}/></p>'
+        return f'<img src="{escape(source, quote=True)}" alt="{alt}" {size}/>'
 
 
 def _table(data: Mapping[str, Any]) -> str:
@@ -66,10 +70,10 @@ def _table(data: Mapping[str, Any]) -> str:
     return _xhtml(el("table", el("thead", head), el("tbody", body)))
 
 
-def drawings(owner: Mapping[str, Any], name: str) -> list[Drawing]:
-    """Return the figures of a card, an example or a question, named after it."""
+def drawings(owner: Mapping[str, Any], anchor: str) -> list[Drawing]:
+    """Return the figures of a card, an example or a question, named as pages name them."""
     made = enumerate(owner.get("figures") or (), 1)
-    return [Drawing(f"{name}-{place}", picture(data), data) for place, data in made]
+    return [Drawing(f"{anchor}-f{place}", picture(data), data) for place, data in made]
 
 
 def blocks(text: object) -> str:
@@ -103,18 +107,23 @@ def named(view: CourseView) -> str:
     return plain(view.title) + (" (draft)" if view.bundle.draft else "")
 
 
+def language(view: CourseView) -> str:
+    """Return the tag of the language that the course is written in."""
+    return region_of(view.bundle.course).language
+
+
 def short(text: object, limit: int = 60) -> str:
     """Return the first words of a text for a title."""
     whole = " ".join(plain(text).split())
     return whole if len(whole) <= limit else whole[:limit].rsplit(" ", 1)[0] + " …"
 
 
-def stem(lesson: LessonView, asked: ShownQuestion, name: str, source: Callable[[Drawing], str]) -> str:
+def stem(lesson: LessonView, asked: ShownQuestion, source: Callable[[Drawing], str]) -> str:
     """Return what is asked, with the rule for the calculator and the figures; without parts and options."""
     rule = (
         [f"<p>{calculator_rule(asked)}</p>"] if lesson.entry.get("calculator") in ("mixed", "exam_conditions") else []
     )
-    pictures = [drawing.markup(source(drawing)) for drawing in drawings(asked.item, name)]
+    pictures = [drawing.markup(source(drawing)) for drawing in drawings(asked.item, asked.anchor)]
     return "".join([blocks(asked.ask), *rule, *pictures])
 
 

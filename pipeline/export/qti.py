@@ -12,7 +12,7 @@ from functools import partial
 from html import escape
 
 from pipeline.export.base import Selection, packed
-from pipeline.export.markup import blocks, drawings, line, named, paragraph, short, solution, stem
+from pipeline.export.markup import blocks, drawings, language, line, named, paragraph, short, solution, stem
 from pipeline.export.plain_text import plain
 from pipeline.export.responses import CHOICE, ESSAY, NUMBER, SHORT, Response, part_label, responses
 from pipeline.html import clean, count, slug
@@ -121,7 +121,7 @@ class _Item:
     """A question as an assessment item."""
 
     def __init__(self, view: CourseView, lesson: LessonView, asked: ShownQuestion) -> None:
-        self.lesson, self.asked = lesson, asked
+        self.lesson, self.asked, self._language = lesson, asked, language(view)
         self.name = f"{_name(view, lesson)}-{asked.address.replace('.', '-')}"
         self.folder = f"items/{lesson.file}"
         self.path = f"{self.folder}/{asked.anchor}.xml"
@@ -146,7 +146,7 @@ class _Item:
         declared = "".join(_declared(name, response, marks, asked) for name, response, marks in self._rows)
         return (
             f'<assessmentItem {_of(_QTI, "imsqti_v2p1.xsd")} identifier="{self.name}" title="{title}" '
-            f'adaptive="false" timeDependent="false" xml:lang="en-GB">{declared}{self._outcomes()}'
+            f'adaptive="false" timeDependent="false" xml:lang="{self._language}">{declared}{self._outcomes()}'
             f"<itemBody>{self._body()}</itemBody>{self._processing()}{self._feedback()}</assessmentItem>"
         )
 
@@ -163,7 +163,7 @@ class _Item:
         )
 
     def _body(self) -> str:
-        text = stem(self.lesson, self.asked, self.asked.anchor, lambda drawing: drawing.file)
+        text = stem(self.lesson, self.asked, lambda drawing: drawing.file)
         if not self.asked.parts:
             name, response, marks = self._rows[0]
             return text + _interaction(name, response, marks, self.asked)

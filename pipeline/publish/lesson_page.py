@@ -19,7 +19,7 @@ _FEW = 3
 def build(view: CourseView, lesson: LessonView) -> Page:
     """Return lessons/NN-slug.html."""
     path = f"lessons/{lesson.file}.html"
-    text = _Text(view, lesson)
+    text = LessonText(view, lesson)
     sections = [text.section(card, place) for place, card in enumerate(lesson.cards, 1)]
     main = el(
         "div", text.sheets() if lesson.mock_exam else text.words(), sections,
@@ -56,7 +56,7 @@ def card_section(card: Mapping[str, Any], lesson: LessonView, anchor: str, *cont
     return el("section", eyebrow, heading, content, cls=css, aria_labelledby=anchor)
 
 
-class _Text:
+class LessonText:
     """The lesson's content; keeps which keywords are already linked."""
 
     def __init__(self, view: CourseView, lesson: LessonView) -> None:
