@@ -88,7 +88,9 @@ def _example(made: WordFile, example: Mapping[str, Any], heading: str) -> None:
 
 def _section(made: WordFile, view: CourseView, section: SheetSection, *, fresh: bool) -> None:
     made.paragraph("heading 1", section.title or "Questions", fresh=fresh)
-    said = [f"{count(section.minutes, 'minute')}, {count(section.marks, 'mark')}."] if section.title else []
+    marks = count(section.marks, "mark")
+    said = [f"{count(section.minutes, 'minute')}."] if section.minutes else []
+    said += [f"{marks}."] if section.title and marks not in section.instructions else []
     said += [section.rule] if section.rule else []
     if section.title and view.provided:
         said.append(f"You may use the {' and the '.join(map(clean, view.provided))}.")
@@ -155,13 +157,13 @@ def _answer(made: WordFile, question: SheetQuestion) -> None:
         letter = f"{asked.key.letter}, " if asked.key else ""
         made.paragraph("Normal", f"{letter}{asked.answer}", lead="Answer:")
     made.steps(asked.item["working"])
-    made.table(("Expected answer", "Give the mark for", "Marks"), _marks(asked), widths=_MARK_COLUMNS)
+    made.table(("Expected answer", "Give the mark for", "Marks"), _marks(asked), widths=_MARK_COLUMNS, left=2)
     for kind, name in _MORE:
         for words in asked.of(kind):
             made.paragraph("Normal", words, lead=name)
     for option in asked.options:
         if not option.right:
-            made.paragraph("Normal", option.why, lead=f"{option.letter} shows:")
+            made.paragraph("Normal", f"{option.text}: {option.why}", lead=f"{option.letter},")
     made.paragraph("Note", SENTENCES[asked.checked])
 
 

@@ -124,7 +124,7 @@ def test_mock_exam_is_one_paper() -> None:
     found = export(Selection(view, exam), ["docx"])
     assert [path.removeprefix(f"docx/{exam[0].file}-") for path in found] == ["paper.docx", "paper-answers.docx"]
     body = parts(next(iter(found.values())))["word/document.xml"]
-    for words in ("Formulae list", "Paper 1 without a calculator", "60 minutes, 9 marks. No calculator."):
+    for words in ("Formulae list", "Paper 1 without a calculator", "60 minutes. 9 marks. No calculator."):
         assert words in body
 
 
