@@ -1,0 +1,437 @@
+"""A deck of slides as it grows: titles, text that fits, formulas and figures as pictures, tables, notes."""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from pipeline.drawing import figure as draw
+from pipeline.export import spoken
+from pipeline.export.base import repacked
+from pipeline.export.passages import Formula, Piece, blocks
+from pipeline.export.pictures import Picture, formula, picture
+from pipeline.export.plain_text import formula as in_characters
+from pipeline.export.plain_text import plain
+
+#: Lengths in points: a slide of 16 to 9, its margin, where text begins, how far it goes.
+_WIDE, _HIGH, _MARGIN, _TOP, _BOTTOM = 960, 540, 44, 112, 496
+_TITLE_TOP, _TITLE_HIGH = 26, 76
+#: What figures and tables take at the right, and the gap before them.
+_BESIDE, _GAP = 380, 28
+#: Sizes of letters, points: tried from the largest.
+_SIZES = (24, 20)
+_FORMULA_SIZE, _SMALL = 24, 16
+_LINE, _AFTER = 1.2, 0.45
+#: Of lists, in letters' sizes.
+_INDENT = 1.6
+_POINTS_A_MM = 72 / 25.4
+#: A figure's letters are 11 points high on paper, and so many times as high on a slide.
+_ENLARGED = 1.7
+_EMU = 12_700
+_DATE = datetime(1980, 1, 1, tzinfo=UTC)
+_KEPT_LAYOUTS = ("Title Slide", "Title and Content")
+_ACCENT = "0B4F7A"
+#: Widths of letters in Arial, in ems.
+_WIDTHS = {
+    letter: width
+    for letters, width in (
+        ("ijl'|", 0.23), (" .,:;!ftI/[]\\\u202f\u00a0", 0.28), ("()r-*", 0.34), ("cksvxyzJ", 0.5),
+        ("&ABEKPSVXY", 0.67), ("CDHNRUw", 0.73), ("GOQ", 0.78), ("mM", 0.84), ("W%", 0.92),
+    )
+    for letter in letters
+}  # fmt: skip
+_OTHER_WIDTH = 0.57
+#: Where a formula in a sentence becomes a picture on a line of its own; one that stands alone does so sooner.
+_HIGH_TAGS = frozenset({"mtable", "munder", "munderover"})
+_ALONE_TAGS = _HIGH_TAGS | {"mfrac", "msqrt", "mroot", "mover"}
+
+#: A slide, a shape or a paragraph of python-pptx, which is not imported before it is needed.
+Node = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A paragraph."""
+
+    text: str
+    #: "" or what stands before it: "bullet", "letter", "number".
+    mark: str = ""
+    #: The number of its letter or number, from 1.
+    number: int = 1
+    lead: str = ""
+    muted: bool = False
+
+    def height(self, width: float, size: float) -> float:
+        size = _SMALL if self.muted else size
+        width -= _INDENT * size if self.mark else 0
+        lines = _lines(f"{self.lead} {self.text}".strip(), width / size)
+        return (lines * _LINE + _AFTER) * size
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A picture on a line of its own; before it what would be before words."""
+
+    picture: Picture
+    mark: str = ""
+    number: int = 1
+
+    def scale(self, width: float, size: float) -> float:
+        return min(size / _FORMULA_SIZE, width / (self.picture.width_mm * _POINTS_A_MM))
+
+    def height(self, width: float, size: float) -> float:
+        return self.picture.height_mm * _POINTS_A_MM * self.scale(width, size) + _AFTER * size
+
+
+Item = Words | Shown
+
+
+def items(value: str, *, mark: str = "", number: int = 1, lead: str = "") -> list[Item]:
+    """Return a text field as what stands on a slide.
+
+    Args:
+        value: With TeX in it.
+        mark: Of its first paragraph: "", "letter" or "number".
+        number: Of the mark.
+        lead: Bold words before it.
+    """
+    made: list[Item] = []
+    place = 0
+    for passage in blocks(value):
+        place = place + 1 if passage.kind == "ol" else 0
+        own = {"ul": "bullet", "ol": "number"}.get(passage.kind, "" if made else mark)
+        for item in _divided(passage.pieces, own, place or number):
+            made.append(item)
+    if made and lead:
+        first = made[0]
+        made[:1] = (
+            [Words(first.text, first.mark, first.number, lead)]
+            if isinstance(first, Words)
+            else [Words("", lead=lead), first]
+        )
+    return made
+
+
+def _divided(pieces: Sequence[Piece], mark: str, number: int) -> Iterator[Item]:
+    """Yield the words of a paragraph, and formulas that are no words as pictures between them."""
+    alone = not any(
+        isinstance(piece, str) or (not isinstance(piece, Formula) and piece.text.strip(" .,")) for piece in pieces
+    )
+    for is_picture, group in groupby(pieces, key=lambda piece: isinstance(piece, Formula) and _is_high(piece, alone)):
+        if is_picture:
+            for piece in group:
+                assert isinstance(piece, Formula)
+                yield Shown(formula(piece.content, spoken.words(piece.tex), _FORMULA_SIZE), mark, number)
+                mark = ""
+            continue
+        text = "".join(
+            in_characters(piece.tex) if isinstance(piece, Formula) else piece.text for piece in group
+        ).strip()
+        if text.strip(".,;:"):
+            yield Words(text.lstrip(".,;: "), mark, number)
+            mark = ""
+
+
+def _is_high(piece: Formula, alone: bool) -> bool:
+    """Return whether a formula reads badly as a line of characters."""
+    tags = {node.tag for node in piece.content.iter()}
+    if tags & (_ALONE_TAGS if alone else _HIGH_TAGS):
+        return True
+    fractions = [part for node in piece.content.iter("mfrac") for part in node]
+    return any(len(list(part.iter())) > 2 for part in fractions) or any(
+        sign in in_characters(piece.tex) for sign in ("^(", "_(")
+    )
+
+
+def _lines(text: str, width: float) -> int:
+    """Return how many lines a text takes; the width is in ems."""
+    count = 0
+    for row in text.split("\n"):
+        count, left = count + 1, width
+        for word in row.split(" "):
+            long = sum(_WIDTHS.get(letter, _OTHER_WIDTH) for letter in word)
+            if long > left and left < width:
+                count, left = count + 1, width
+            count += int(long // width)
+            left -= long + _WIDTHS[" "]
+    return count
+
+
+class Deck:
+    """Slides of 16 to 9, each with a title, a footer and its number."""
+
+    def __init__(self, title: str, *, language: str, foot: str, comments: str) -> None:
+        """Begin a deck.
+
+        Args:
+            title: In its properties.
+            language: As "en-GB".
+            foot: On each slide.
+            comments: In its properties.
+        """
+        import pptx
+
+        self._deck = pptx.Presentation()
+        self._language, self._foot = language, foot
+        self._set_master()
+        properties = self._deck.core_properties
+        properties.title, properties.language, properties.comments = title, language, comments
+        properties.author = properties.last_modified_by = properties.keywords = ""
+        properties.created = properties.modified = _DATE
+        properties.revision = 1
+
+    def save(self) -> bytes:
+        """Return the file; the same content gives the same bytes."""
+        made = io.BytesIO()
+        self._deck.save(made)
+        return repacked(made.getvalue())
+
+    def _set_master(self) -> None:
+        """Make the library's template ours: 16 to 9, Arial, titles at the left, two layouts."""
+        deck = self._deck
+        deck.slide_width, deck.slide_height = _WIDE * _EMU, _HIGH * _EMU
+        for layout in list(deck.slide_layouts):
+            if layout.name not in _KEPT_LAYOUTS:
+                deck.slide_layouts.remove(layout)
+        _drop(deck.part.package._rels, "thumbnail")
+        _drop(deck.part.rels, "printerSettings")
+        theme = next(part for part in deck.part.package.iter_parts() if part.partname.endswith("theme1.xml"))
+        theme._blob = theme.blob.replace(b'latin typeface="Calibri"', b'latin typeface="Arial"')
+        master = deck.slide_master
+        width = _WIDE - 2 * _MARGIN
+        places = {
+            1: (_MARGIN, _TITLE_TOP, width, _TITLE_HIGH), 2: (_MARGIN, _TOP, width, _BOTTOM - _TOP),
+            15: (_MARGIN, 504, 600, 24), 13: (_WIDE - _MARGIN - 80, 504, 80, 24),
+        }  # fmt: skip
+        for shape in list(master.placeholders):
+            kind = int(shape.placeholder_format.type)
+            if kind in places:
+                _put(shape, *places[kind])
+            else:
+                shape._element.getparent().remove(shape._element)
+        styles = master._element.find(_p("txStyles"))
+        for level in styles.find(_p("titleStyle")).iter(_a("lvl1pPr")):
+            level.set("algn", "l")
+            level.find(_a("defRPr")).attrib.update({"sz": "2800", "b": "1"})
+            level.find(f"{_a('defRPr')}/{_a('solidFill')}")[0] = _parsed(f'<a:srgbClr {_NAMES} val="{_ACCENT}"/>')
+        for layout in deck.slide_layouts:
+            self._set_layout(layout)
+
+    def _set_layout(self, layout: Node) -> None:
+        for shape in list(layout.placeholders):
+            kind = int(shape.placeholder_format.type)
+            if kind == 16:
+                shape._element.getparent().remove(shape._element)
+            elif kind in (3, 4):
+                _put(
+                    shape, _MARGIN, *((150, _WIDE - 2 * _MARGIN, 110) if kind == 3 else (276, _WIDE - 2 * _MARGIN, 190))
+                )
+
+    # --- slides -----------------------------------------------------------------------------------
+
+    def cover(self, title: str, rows: Sequence[str]) -> None:
+        """Add the first slide: a title and lines below it."""
+        slide = self._new("Title Slide", title)
+        frame = slide.placeholders[1].text_frame
+        for place, words in enumerate(rows):
+            paragraph = frame.paragraphs[0] if not place else frame.add_paragraph()
+            paragraph.alignment = 1
+            self._run(paragraph, plain(words), size=24 if not place else 18)
+
+    def slides(
+        self, title: str, content: Sequence[Item], *, figures: Sequence[Mapping[str, Any]] = (), notes: str = ""
+    ) -> None:
+        """Add a slide, or as many as its content needs; figures and tables stand at the right of the first."""
+        width = _WIDE - 2 * _MARGIN - (_BESIDE + _GAP if figures else 0)
+        fitting = [size for size in _SIZES if sum(item.height(width, size) for item in content) <= _BOTTOM - _TOP]
+        size = fitting[0] if fitting else _SIZES[-1]
+        pages = list(_pages(content, width, size)) or [[]]
+        for place, page in enumerate(pages, 1):
+            many = f" ({place} of {len(pages)})" if len(pages) > 1 else ""
+            slide = self._new("Title and Content", f"{plain(title)}{many}")
+            self._fill(slide, page, width, size)
+            if place == 1:
+                self._beside(slide, figures)
+                if notes:
+                    slide.notes_slide.notes_text_frame.text = plain(notes)
+
+    def _new(self, layout: str, title: str) -> Node:
+        wanted = next(each for each in self._deck.slide_layouts if each.name == layout)
+        slide = self._deck.slides.add_slide(wanted)
+        self._run(slide.shapes.title.text_frame.paragraphs[0], plain(title))
+        for shape in wanted.placeholders:
+            kind = int(shape.placeholder_format.type)
+            if kind in (13, 15):
+                slide.shapes._spTree.append(copy.deepcopy(shape._element))
+            if kind == 15:
+                self._run(slide.shapes[-1].text_frame.paragraphs[0], self._foot, size=12)
+        return slide
+
+    def _fill(self, slide: Node, page: Sequence[Item], width: float, size: float) -> None:
+        top: float = _TOP
+        body = slide.placeholders[1]
+        for is_text, group in groupby(page, key=lambda item: isinstance(item, Words)):
+            rows = list(group)
+            if not is_text:
+                for item in rows:
+                    assert isinstance(item, Shown)
+                    self._formula(slide, item, top, width, size)
+                    top += item.height(width, size)
+                continue
+            high = sum(item.height(width, size) for item in rows)
+            shape = body if body is not None else slide.shapes.add_textbox(0, 0, 0, 0)
+            body = None
+            _put(shape, _MARGIN, top, width, high)
+            self._paragraphs(shape.text_frame, rows, size)
+            top += high
+        if body is not None:
+            body._element.getparent().remove(body._element)
+
+    def _paragraphs(self, frame: Node, rows: Sequence[Item], size: float) -> None:
+        from pptx.util import Pt
+
+        frame.word_wrap = True
+        frame.margin_left = frame.margin_right = frame.margin_top = frame.margin_bottom = 0
+        frame._txBody.bodyPr.append(_parsed(f"<a:noAutofit {_NAMES}/>"))
+        for place, item in enumerate(rows):
+            assert isinstance(item, Words)
+            paragraph = frame.paragraphs[0] if not place else frame.add_paragraph()
+            own = _SMALL if item.muted else size
+            paragraph.line_spacing, paragraph.space_before, paragraph.space_after = _LINE - 0.2, 0, Pt(_AFTER * own)
+            _mark(paragraph, item.mark, item.number, _INDENT * own)
+            if item.lead:
+                self._run(paragraph, f"{item.lead} ", size=own).font.bold = True
+            for row, words in enumerate(item.text.split("\n")):
+                if row:
+                    paragraph.add_line_break()
+                self._run(paragraph, words, size=own)
+
+    def _run(self, paragraph: Node, text: str, *, size: float = 0) -> Node:
+        from pptx.util import Pt
+
+        run = paragraph.add_run()
+        run.text = text
+        run._r.get_or_add_rPr().set("lang", self._language)
+        if size:
+            run.font.size = Pt(size)
+        return run
+
+    def _formula(self, slide: Node, item: Shown, top: float, width: float, size: float) -> None:
+        left = _MARGIN + (_INDENT * size if item.mark else 0)
+        if item.mark:
+            label = slide.shapes.add_textbox(0, 0, 0, 0)
+            _put(label, _MARGIN, top, _INDENT * size, _LINE * size)
+            self._paragraphs(label.text_frame, [Words("\u200b", item.mark, item.number)], size)
+        self._picture(slide, item.picture, left, top, item.scale(width, size))
+
+    def _picture(self, slide: Node, shown: Picture, left: float, top: float, scale: float) -> float:
+        wide, high = (mm * _POINTS_A_MM * scale for mm in (shown.width_mm, shown.height_mm))
+        made = slide.shapes.add_picture(io.BytesIO(shown.png), 0, 0)
+        _put(made, left, top, wide, high)
+        properties = made._element.nvPicPr.cNvPr
+        properties.set("descr", shown.alt)
+        properties.set("name", f"Picture {properties.get('id')}")
+        return high
+
+    def _beside(self, slide: Node, figures: Sequence[Mapping[str, Any]]) -> None:
+        left, top, room = _WIDE - _MARGIN - _BESIDE, float(_TOP), (_BOTTOM - _TOP) / max(1, len(figures))
+        for data in figures:
+            shown = picture(data)
+            if shown:
+                fit = min(_BESIDE / shown.width_mm, (room - _GAP) / shown.height_mm) / _POINTS_A_MM
+                top += self._picture(slide, shown, left, top, min(_ENLARGED, fit)) + _GAP / 2
+                caption = draw.title(data)
+            else:
+                head, rows = draw.table(data)
+                caption = draw.title(data) if rows else draw.alt(data)
+                if rows:
+                    top += self._table(slide, [head, *rows], left, top, room - _GAP) + _GAP / 2
+            if caption:
+                label = slide.shapes.add_textbox(0, 0, 0, 0)
+                words = Words(plain(caption), muted=True)
+                _put(label, left, top, _BESIDE, words.height(_BESIDE, _SMALL))
+                self._paragraphs(label.text_frame, [words], _SMALL)
+                top += words.height(_BESIDE, _SMALL)
+
+    def _table(self, slide: Node, rows: Sequence[Sequence[str]], left: float, top: float, room: float) -> float:
+        size = max(10.0, min(18.0, room / len(rows) / 1.6))
+        high = size * 1.6 * len(rows)
+        shape = slide.shapes.add_table(len(rows), len(rows[0]), 0, 0, 0, 0)
+        _put(shape, left, top, _BESIDE, high)
+        for row, cells in enumerate(rows):
+            shape.table.rows[row].height = math.ceil(size * 1.6) * _EMU
+            for column, words in enumerate(cells):
+                cell = shape.table.cell(row, column)
+                cell.margin_top = cell.margin_bottom = 0
+                self._run(cell.text_frame.paragraphs[0], plain(words), size=size)
+        for column in shape.table.columns:
+            column.width = _BESIDE * _EMU // len(rows[0])
+        return high
+
+
+_NAMES = (
+    'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" '
+    'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
+)
+_MARKS = {
+    "bullet": '<a:buFont {0} typeface="Arial"/>|<a:buChar {0} char="•"/>',
+    "letter": '<a:buFont {0} typeface="+mj-lt"/>|<a:buAutoNum {0} type="alphaUcPeriod" startAt="{1}"/>',
+    "number": '<a:buFont {0} typeface="+mj-lt"/>|<a:buAutoNum {0} type="arabicPeriod" startAt="{1}"/>',
+    "part": '<a:buFont {0} typeface="+mj-lt"/>|<a:buAutoNum {0} type="alphaLcParenBoth" startAt="{1}"/>',
+    "": "<a:buNone {0}/>",
+}
+
+
+def _mark(paragraph: Node, mark: str, number: int, indent: float) -> None:
+    """Put a bullet, letter or number before a paragraph."""
+    properties = paragraph._p.get_or_add_pPr()
+    wide = round(indent * _EMU) if mark else 0
+    properties.set("marL", str(wide))
+    properties.set("indent", str(-wide))
+    for markup in _MARKS[mark].format(_NAMES, number).split("|"):
+        properties.append(_parsed(markup))
+
+
+def _pages(content: Sequence[Item], width: float, size: float) -> Iterator[list[Item]]:
+    """Yield what fits on each slide."""
+    page: list[Item] = []
+    left: float = _BOTTOM - _TOP
+    for item in content:
+        high = item.height(width, size)
+        if page and high > left:
+            yield page
+            page, left = [], _BOTTOM - _TOP
+        page.append(item)
+        left -= high
+    if page:
+        yield page
+
+
+def _put(shape: Node, left: float, top: float, width: float, height: float) -> None:
+    """Place a shape; lengths are in points."""
+    shape.left, shape.top, shape.width, shape.height = (round(each * _EMU) for each in (left, top, width, height))
+
+
+def _drop(relations: Node, kind: str) -> None:
+    for key in [key for key, each in relations.items() if each.reltype.endswith(f"/{kind}")]:
+        relations.pop(key)
+
+
+def _parsed(markup: str) -> Node:
+    from pptx.oxml import parse_xml
+
+    return parse_xml(markup)
+
+
+def _a(tag: str) -> str:
+    return f"{{http://schemas.openxmlformats.org/drawingml/2006/main}}{tag}"
+
+
+def _p(tag: str) -> str:
+    return f"{{http://schemas.openxmlformats.org/presentationml/2006/main}}{tag}"
