@@ -73,7 +73,7 @@ OUTSIDE = {
     "docx": ("pipeline.export",),
     "genanki": ("pipeline.export.anki",),
     "lxml": ("pipeline.export",),
-    "pptx": ("pipeline.export.pptx",),
+    "pptx": ("pipeline.export.deck",),
     "typst": ("pipeline.export",),
     "starlette": ("pipeline.ui",),
     "uvicorn": ("pipeline.ui",),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import io
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
@@ -14,10 +15,10 @@ from typing import Any
 from pipeline.drawing import figure as draw
 from pipeline.export import spoken
 from pipeline.export.base import repacked
-from pipeline.export.passages import Formula, Piece, blocks
+from pipeline.export.passages import Formula, Piece, blocks, line
 from pipeline.export.pictures import Picture, formula, picture
 from pipeline.export.plain_text import formula as in_characters
-from pipeline.export.plain_text import plain
+from pipeline.html import clean
 
 #: Lengths in points: a slide of 16 to 9, its margin, where text begins, how far it goes.
 _WIDE, _HIGH, _MARGIN, _TOP, _BOTTOM = 960, 540, 44, 112, 496
@@ -25,8 +26,9 @@ _TITLE_TOP, _TITLE_HIGH = 26, 76
 #: What figures and tables take at the right, and the gap before them.
 _BESIDE, _GAP = 380, 28
 #: Sizes of letters, points: tried from the largest.
-_SIZES = (24, 20)
-_FORMULA_SIZE, _SMALL = 24, 16
+_SIZES = (32, 28, 24, 20)
+_FORMULA_SIZE, _SMALL = 32, 18
+_COVER_SIZE = 40
 _LINE, _AFTER = 1.2, 0.45
 #: Of lists, in letters' sizes.
 _INDENT = 1.6
@@ -47,9 +49,19 @@ _WIDTHS = {
     for letter in letters
 }  # fmt: skip
 _OTHER_WIDTH = 0.57
+#: How far powers and indices are from the line, in thousandths of a per cent.
+_SHIFT = 30_000
 #: Where a formula in a sentence becomes a picture on a line of its own; one that stands alone does so sooner.
 _HIGH_TAGS = frozenset({"mtable", "munder", "munderover"})
 _ALONE_TAGS = _HIGH_TAGS | {"mfrac", "msqrt", "mroot", "mover"}
+
+#: Marks in the text of a paragraph; both are of the area that Unicode leaves to programs.
+_RAISE, _LOWER = "\ue000", "\ue001"
+_PARTS = re.compile(f"([{_RAISE}{_LOWER}])")
+#: A power or an index that has no small characters, as `plain_text` writes it.
+_SCRIPT = re.compile(r"(?P<sign>[\^_])(?:\((?P<more>[^()]*)\)|(?P<one>\w))")
+#: What stands alone behind a formula, and is left out on a line of its own.
+_STOPS = " .,;:"
 
 #: A slide, a shape or a paragraph of python-pptx, which is not imported before it is needed.
 Node = Any
@@ -59,8 +71,9 @@ Node = Any
 class Words:
     """A paragraph."""
 
+    #: Its words; what is between RAISE and LOWER, or between LOWER and RAISE, stands higher, or lower, than the line.
     text: str
-    #: "" or what stands before it: "bullet", "letter", "number".
+    #: What stands before it: "bullet", "letter", "number", "part" or "".
     mark: str = ""
     #: The number of its letter or number, from 1.
     number: int = 1
@@ -97,7 +110,7 @@ def items(value: str, *, mark: str = "", number: int = 1, lead: str = "") -> lis
 
     Args:
         value: With TeX in it.
-        mark: Of its first paragraph: "", "letter" or "number".
+        mark: Of its first paragraph, as `Words` has it.
         number: Of the mark.
         lead: Bold words before it.
     """
@@ -106,47 +119,52 @@ def items(value: str, *, mark: str = "", number: int = 1, lead: str = "") -> lis
     for passage in blocks(value):
         place = place + 1 if passage.kind == "ol" else 0
         own = {"ul": "bullet", "ol": "number"}.get(passage.kind, "" if made else mark)
-        for item in _divided(passage.pieces, own, place or number):
-            made.append(item)
-    if made and lead:
-        first = made[0]
-        made[:1] = (
-            [Words(first.text, first.mark, first.number, lead)]
-            if isinstance(first, Words)
-            else [Words("", lead=lead), first]
-        )
+        made += _divided(passage.pieces, own, place or number)
+    if lead and made and isinstance(made[0], Words):
+        made[0] = replace(made[0], lead=lead)
+    elif lead:
+        made.insert(0, Words("", lead=lead))
     return made
 
 
 def _divided(pieces: Sequence[Piece], mark: str, number: int) -> Iterator[Item]:
     """Yield the words of a paragraph, and formulas that are no words as pictures between them."""
-    alone = not any(
-        isinstance(piece, str) or (not isinstance(piece, Formula) and piece.text.strip(" .,")) for piece in pieces
-    )
-    for is_picture, group in groupby(pieces, key=lambda piece: isinstance(piece, Formula) and _is_high(piece, alone)):
-        if is_picture:
+    alone = all(isinstance(piece, Formula) or not piece.text.strip(_STOPS) for piece in pieces)
+    for high, group in groupby(pieces, key=lambda piece: isinstance(piece, Formula) and _is_high(piece, alone)):
+        if high:
             for piece in group:
                 assert isinstance(piece, Formula)
                 yield Shown(formula(piece.content, spoken.words(piece.tex), _FORMULA_SIZE), mark, number)
                 mark = ""
-            continue
-        text = "".join(
-            in_characters(piece.tex) if isinstance(piece, Formula) else piece.text for piece in group
-        ).strip()
-        if text.strip(".,;:"):
-            yield Words(text.lstrip(".,;: "), mark, number)
+        elif (text := "".join(map(_characters, group)).strip()).strip(_STOPS):
+            yield Words(text.lstrip(_STOPS), mark, number)
             mark = ""
+
+
+def _characters(piece: Piece) -> str:
+    if isinstance(piece, Formula):
+        return _SCRIPT.sub(_script, in_characters(piece.tex))
+    return f"{_RAISE}{piece.text}{_LOWER}" if piece.raised else piece.text
+
+
+def flat(value: str) -> str:
+    """Return a text field as one line of characters, for titles, tables and notes."""
+    pieces = line(value)
+    said = "".join(in_characters(piece.tex) if isinstance(piece, Formula) else piece.text for piece in pieces)
+    return said.replace("\n", " ")
+
+
+def _script(found: re.Match[str]) -> str:
+    inside = found["more"] or found["one"]
+    return f"{_RAISE}{inside}{_LOWER}" if found["sign"] == "^" else f"{_LOWER}{inside}{_RAISE}"
 
 
 def _is_high(piece: Formula, alone: bool) -> bool:
     """Return whether a formula reads badly as a line of characters."""
-    tags = {node.tag for node in piece.content.iter()}
-    if tags & (_ALONE_TAGS if alone else _HIGH_TAGS):
+    if {node.tag for node in piece.content.iter()} & (_ALONE_TAGS if alone else _HIGH_TAGS):
         return True
-    fractions = [part for node in piece.content.iter("mfrac") for part in node]
-    return any(len(list(part.iter())) > 2 for part in fractions) or any(
-        sign in in_characters(piece.tex) for sign in ("^(", "_(")
-    )
+    text = _characters(piece)
+    return any(sign in text for sign in (")/", "/(", "^", "_", f")/{_RAISE}"))
 
 
 def _lines(text: str, width: float) -> int:
@@ -215,6 +233,12 @@ class Deck:
                 _put(shape, *places[kind])
             else:
                 shape._element.getparent().remove(shape._element)
+        for shape in master.placeholders:
+            for level in shape._element.iter(_a("lvl1pPr")):
+                level.set("algn", "r" if int(shape.placeholder_format.type) == 13 else "l")
+                for colour in level.iter(_a("schemeClr")):
+                    del colour[:]
+            shape.text_frame.margin_left = shape.text_frame.margin_right = 0
         styles = master._element.find(_p("txStyles"))
         for level in styles.find(_p("titleStyle")).iter(_a("lvl1pPr")):
             level.set("algn", "l")
@@ -238,11 +262,12 @@ class Deck:
     def cover(self, title: str, rows: Sequence[str]) -> None:
         """Add the first slide: a title and lines below it."""
         slide = self._new("Title Slide", title)
+        slide.shapes.title.text_frame.paragraphs[0].runs[0].font.size = _COVER_SIZE * _EMU
         frame = slide.placeholders[1].text_frame
         for place, words in enumerate(rows):
             paragraph = frame.paragraphs[0] if not place else frame.add_paragraph()
             paragraph.alignment = 1
-            self._run(paragraph, plain(words), size=24 if not place else 18)
+            self._run(paragraph, flat(words), size=24 if not place else 18)
 
     def slides(
         self, title: str, content: Sequence[Item], *, figures: Sequence[Mapping[str, Any]] = (), notes: str = ""
@@ -254,17 +279,17 @@ class Deck:
         pages = list(_pages(content, width, size)) or [[]]
         for place, page in enumerate(pages, 1):
             many = f" ({place} of {len(pages)})" if len(pages) > 1 else ""
-            slide = self._new("Title and Content", f"{plain(title)}{many}")
+            slide = self._new("Title and Content", f"{flat(title)}{many}")
             self._fill(slide, page, width, size)
             if place == 1:
                 self._beside(slide, figures)
                 if notes:
-                    slide.notes_slide.notes_text_frame.text = plain(notes)
+                    slide.notes_slide.notes_text_frame.text = flat(notes)
 
     def _new(self, layout: str, title: str) -> Node:
         wanted = next(each for each in self._deck.slide_layouts if each.name == layout)
         slide = self._deck.slides.add_slide(wanted)
-        self._run(slide.shapes.title.text_frame.paragraphs[0], plain(title))
+        self._run(slide.shapes.title.text_frame.paragraphs[0], flat(title))
         for shape in wanted.placeholders:
             kind = int(shape.placeholder_format.type)
             if kind in (13, 15):
@@ -307,17 +332,22 @@ class Deck:
             _mark(paragraph, item.mark, item.number, _INDENT * own)
             if item.lead:
                 self._run(paragraph, f"{item.lead} ", size=own).font.bold = True
-            for row, words in enumerate(item.text.split("\n")):
-                if row:
-                    paragraph.add_line_break()
-                self._run(paragraph, words, size=own)
+            level = 0
+            for words in _PARTS.split(item.text):
+                if words in (_RAISE, _LOWER):
+                    level += 1 if words == _RAISE else -1
+                elif words:
+                    self._run(paragraph, words.replace("\n", "\v"), size=own, level=level)
 
-    def _run(self, paragraph: Node, text: str, *, size: float = 0) -> Node:
+    def _run(self, paragraph: Node, text: str, *, size: float = 0, level: int = 0) -> Node:
         from pptx.util import Pt
 
         run = paragraph.add_run()
-        run.text = text
-        run._r.get_or_add_rPr().set("lang", self._language)
+        run.text = clean(text)
+        properties = run._r.get_or_add_rPr()
+        properties.set("lang", self._language)
+        if level:
+            properties.set("baseline", str(level * _SHIFT))
         if size:
             run.font.size = Pt(size)
         return run
@@ -354,13 +384,13 @@ class Deck:
                     top += self._table(slide, [head, *rows], left, top, room - _GAP) + _GAP / 2
             if caption:
                 label = slide.shapes.add_textbox(0, 0, 0, 0)
-                words = Words(plain(caption), muted=True)
+                words = Words(flat(caption), muted=True)
                 _put(label, left, top, _BESIDE, words.height(_BESIDE, _SMALL))
                 self._paragraphs(label.text_frame, [words], _SMALL)
                 top += words.height(_BESIDE, _SMALL)
 
     def _table(self, slide: Node, rows: Sequence[Sequence[str]], left: float, top: float, room: float) -> float:
-        size = max(10.0, min(18.0, room / len(rows) / 1.6))
+        size = max(10.0, min(22.0, room / len(rows) / 1.6))
         high = size * 1.6 * len(rows)
         shape = slide.shapes.add_table(len(rows), len(rows[0]), 0, 0, 0, 0)
         _put(shape, left, top, _BESIDE, high)
@@ -369,7 +399,7 @@ class Deck:
             for column, words in enumerate(cells):
                 cell = shape.table.cell(row, column)
                 cell.margin_top = cell.margin_bottom = 0
-                self._run(cell.text_frame.paragraphs[0], plain(words), size=size)
+                self._run(cell.text_frame.paragraphs[0], flat(words), size=size)
         for column in shape.table.columns:
             column.width = _BESIDE * _EMU // len(rows[0])
         return high

@@ -24,15 +24,12 @@ Node = Any
 
 
 class OfficeMaths:
-    """Makes elements of Office's mathematics for a Word file, or for slides, which have other runs."""
+    """Makes elements of Office's mathematics for a Word file."""
 
-    def __init__(self, *, size: int = 0, slides: bool = False) -> None:
-        """Keep the size of slides' formulas, hundredths of a point."""
+    def __init__(self) -> None:
         from lxml import etree
 
         self._etree = etree
-        self._size = size
-        self._slides = slides
         self._tags: dict[str, Callable[[Sequence[Element]], Node]] = {
             "mfrac": lambda parts: self._made("f", num=parts[0], den=parts[1]),
             "msup": lambda parts: self._made("sSup", e=parts[0], sup=parts[1]),
@@ -115,21 +112,15 @@ class OfficeMaths:
         if style:
             kind = self._new("nor") if style == "text" else self._property("sty", style)
             made.append(self._new("rPr", kind))
-        made.append(self._font(upright=style in ("p", "text"), bold=style == "b"))
+        made.append(self._font(bold=style == "b"))
         made.append(self._new("t"))
         made[-1].text = text
         if text != text.strip():
             made[-1].set("{http://www.w3.org/XML/1998/namespace}space", "preserve")
         return made
 
-    def _font(self, *, upright: bool, bold: bool) -> Node:
+    def _font(self, *, bold: bool) -> Node:
         """Return the run's properties: without the font of mathematics some readers set nothing."""
-        if self._slides:
-            drawing = "http://schemas.openxmlformats.org/drawingml/2006/main"
-            made = self._etree.Element(f"{{{drawing}}}rPr", nsmap={"a": drawing})
-            made.attrib.update({"sz": str(self._size), "i": str(int(not upright)), "b": str(int(bold))})
-            self._etree.SubElement(made, f"{{{drawing}}}latin", typeface="Cambria Math")
-            return made
         made = self._etree.Element(f"{{{_WORDS}}}rPr", nsmap={"w": _WORDS})
         fonts = self._etree.SubElement(made, f"{{{_WORDS}}}rFonts")
         fonts.attrib.update({f"{{{_WORDS}}}{use}": "Cambria Math" for use in ("ascii", "hAnsi")})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import zip_longest
 from xml.etree import ElementTree
 
 from pipeline.html import clean
@@ -12,11 +13,13 @@ from pipeline.publish import mathml
 
 _RAISED = dict(zip("0123456789+−=()nix", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱˣ", strict=True))
 _LOWERED = dict(zip("0123456789+−=()aeoxhklmnpst", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₒₓₕₖₗₘₙₚₛₜ", strict=True))
+#: Fractions that have a sign of their own.
+_FRACTIONS = {"1/2": "½", "1/3": "⅓", "2/3": "⅔", "1/4": "¼", "3/4": "¾"}
 #: Signs with a blank on both sides.
 _SPACED = frozenset("=<>≤≥≠≈≡→⇒⇔⇌+−×÷±∓∝∈∪∩")
 #: What needs no brackets above a line of division; and below one or a root.
-_PRODUCT = re.compile(r"[^\W_][\w.,]*[⁰¹²³⁴⁵⁶⁷⁸⁹]*|\([^()]*\)")
-_ONE = re.compile(r"(?:\d[\d.,]*|[^\W\d_])[⁰¹²³⁴⁵⁶⁷⁸⁹]*|\([^()]*\)")
+_PRODUCT = re.compile(r"[^\W_]?[\w.,]*√?[^\W_][\w.,]*[⁰¹²³⁴⁵⁶⁷⁸⁹]*|\([^()]*\)")
+_ONE = re.compile(r"√?(?:\d[\d.,]*|[^\W\d_])[⁰¹²³⁴⁵⁶⁷⁸⁹]*|\([^()]*\)")
 _ACCENTS = {"→": "\u20d7", "←": "\u20d6", "‾": "\u0305", "^": "\u0302", "˙": "\u0307", "¨": "\u0308"}
 
 
@@ -59,15 +62,20 @@ def _set(node: ElementTree.Element) -> str:
             return _set(parts[0]) + "".join(_script(*each) for each in scripts)
         case "mtable":
             return "; ".join(", ".join(map(_set, row)) for row in parts)
-    return "".join(map(_set, _apart(parts)))
+    return _row(parts)
 
 
-def _apart(parts: Sequence[ElementTree.Element]) -> Iterator[ElementTree.Element]:
-    """Yield the parts of a row with a space between a number and the fraction that follows it."""
-    for place, part in enumerate(parts):
-        if place and part.tag == "mfrac" and parts[place - 1].tag == "mn":
-            yield ElementTree.Element("mspace")
-        yield part
+def _row(parts: Sequence[ElementTree.Element]) -> str:
+    """Return a row: a blank between a number and the fraction after it, no doubt about what is below a fraction."""
+    out = ""
+    for part, after in zip_longest(parts, parts[1:]):
+        if part.tag != "mfrac":
+            out += _set(part) + (" " if part.tag == "mn" and after is not None and after.tag == "mfrac" else "")
+            continue
+        made = _set(part)
+        followed = after is not None and after.tag not in ("mo", "mspace", "mtext", "mfrac")
+        out += (_FRACTIONS.get(made) or f"({made})") if followed else made
+    return out
 
 
 def _sign(node: ElementTree.Element) -> str:

@@ -77,14 +77,14 @@ class _Slides:
             self._deck.slides(f"{card['title']}{many}", content, notes=self._notes(card) if place == 1 else "")
         for figure in figures:
             self._deck.slides(f"{card['title']}: look at this", [], figures=[figure])
-        self._deck.slides("Not an example", items(card["non_example"]))
+        self._deck.slides(f"{card['title']}: not an example", items(card["non_example"]))
         for number in card["mistakes"]:
             if belief := self._beliefs.get(number):
                 content = [
                     *items(belief["belief"], lead="✗ A common mistake:"),
                     *items(belief["correction"], lead="✓ What is true:"),
                 ]
-                self._deck.slides("Watch out", content)
+                self._deck.slides(f"Watch out: mistake {number}", content)
 
     def _modelling(self, card: Mapping[str, Any]) -> None:
         for number, example in enumerate(card["examples"], 1):

@@ -21,6 +21,9 @@ from tests import publishing
 from tests.sites import BUNDLES
 
 pytest.importorskip("docx")
+pptx = pytest.importorskip("pptx")
+#: Fields that steer code, and options, which the order of their hashes needs as they are.
+_STRUCTURE = frozenset({"kind", "tests", "method", "expression", "lines", "options", "more", "component"})
 #: What no pupil may read.
 SECRET = "SECRETWORD"
 
@@ -61,7 +64,7 @@ def _mark(item: dict[str, Any]) -> None:
         item["answer"] += f" {SECRET}"
 
 
-@pytest.mark.parametrize("name", ["docx"])
+@pytest.mark.parametrize("name", ["docx", "pptx"])
 def test_pupils_files_hold_no_answers(name: str) -> None:
     found = made(secretive(), name)
     for path, data in found.items():
@@ -69,7 +72,7 @@ def test_pupils_files_hold_no_answers(name: str) -> None:
         assert holds == (audience(path) == TEACHER), path
 
 
-@pytest.mark.parametrize("name", ["docx"])
+@pytest.mark.parametrize("name", ["docx", "pptx"])
 def test_the_same_course_is_the_same_bytes(name: str) -> None:
     assert made(copy.deepcopy(BUNDLES["model"]), name) == made(BUNDLES["model"], name)
 
@@ -126,6 +129,96 @@ def test_mock_exam_is_one_paper() -> None:
     body = parts(next(iter(found.values())))["word/document.xml"]
     for words in ("Formulae list", "Paper 1 without a calculator", "60 minutes. 9 marks. No calculator."):
         assert words in body
+
+
+@pytest.mark.parametrize("name", ["docx", "pptx"])
+def test_text_that_no_file_can_hold_does_no_harm(name: str) -> None:
+    bundle = publishing.bundle(lessons=1)
+    bundle.lessons[0]["lesson"].update(publishing.poisoned(bundle.lessons[0]["lesson"], _STRUCTURE))
+    for data in made(bundle, name).values():
+        for part in parts(data).values():
+            ElementTree.fromstring(part)
+            assert "<script" not in part
+
+
+# --- slides ---------------------------------------------------------------------------------------
+
+
+def deck(bundle: Bundle = BUNDLES["model"]) -> Any:
+    ((path, data),) = made(bundle, "pptx").items()
+    assert path == "pptx/01-simplifying-surds-with-square-factors-slides.pptx"
+    return pptx.Presentation(io.BytesIO(data))
+
+
+def test_each_slide_has_a_title_of_its_own_and_all_questions_are_there() -> None:
+    titles = [slide.shapes.title.text for slide in deck().slides]
+    assert len(set(titles)) == len(titles)
+    asked = [title for title in titles if "question" in title]
+    assert len(asked) == len(CourseView(BUNDLES["model"]).lessons[0].questions)
+    assert {"Words you need", "What a surd is: not an example", "Watch out: mistake 1"} <= set(titles)
+
+
+def test_everything_is_inside_its_slide_and_large_enough() -> None:
+    made_deck = deck()
+    assert (made_deck.slide_width, made_deck.slide_height) == (12_192_000, 6_858_000)
+    for slide in made_deck.slides:
+        for shape in slide.shapes:
+            assert shape.left >= 0
+            assert shape.top >= 0
+            assert shape.left + shape.width <= made_deck.slide_width, slide.shapes.title.text
+            assert shape.top + shape.height <= made_deck.slide_height, slide.shapes.title.text
+            if shape.has_text_frame and not (shape.is_placeholder and shape.placeholder_format.type in (13, 15)):
+                sizes = [run.font.size.pt for row in shape.text_frame.paragraphs for run in row.runs if run.font.size]
+                assert min(sizes, default=18) >= 18
+
+
+def test_what_is_too_long_for_a_slide_goes_on_to_the_next() -> None:
+    bundle = publishing.bundle(lessons=1)
+    bundle.lessons[0]["lesson"]["cards"][0]["items"][0]["ask"] = "\n\n".join(
+        ["Long words of a long question. " * 9] * 8
+    )
+    titles = [slide.shapes.title.text for slide in deck(bundle).slides]
+    assert {"Starter: question 1 (1 mark) (1 of 2)", "Starter: question 1 (1 mark) (2 of 2)"} <= set(titles)
+
+
+def test_pictures_of_slides_say_what_they_show() -> None:
+    described = [
+        shape._element.nvPicPr.cNvPr.get("descr") or ""
+        for slide in deck().slides
+        for shape in slide.shapes
+        if shape.shape_type == 13
+    ]
+    assert any("the square root of" in words for words in described)
+    assert all(described)
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        (r"Find \(x^{\frac{1}{2}}\).", [("Find x", 0), ("1/2", 30), (".", 0)]),
+        (r"Find \(x^{2}\).", [("Find x²", 0), (".", 0)]),
+        ("Find x^2.", [("Find x", 0), ("2", 30), (".", 0)]),
+        (r"The value \(v_{qz}\) is", [("The value v", 0), ("qz", -30), (" is", 0)]),
+    ],
+)
+def test_powers_and_indices_in_sentences_are_raised_and_lowered(text: str, runs: list[tuple[str, int]]) -> None:
+    bundle = publishing.bundle(lessons=1)
+    bundle.lessons[0]["lesson"]["cards"][0]["items"][0]["ask"] = text
+    slide = next(slide for slide in deck(bundle).slides if slide.shapes.title.text.startswith("Starter: question 1"))
+    paragraph = slide.placeholders[1].text_frame.paragraphs[0]
+    found = [(run.text, int(run._r.rPr.get("baseline", "0")) // 1000) for run in paragraph.runs]
+    merged = [(t, b) for t, b in found if t]
+    assert "".join(text for text, _ in merged) == "".join(text for text, _ in runs)
+    assert [level for _, level in merged if level] == [level for _, level in runs if level]
+
+
+def test_large_formula_of_a_sentence_stands_below_it_as_a_picture() -> None:
+    bundle = publishing.bundle(lessons=1)
+    bundle.lessons[0]["lesson"]["cards"][0]["items"][0]["ask"] = r"Simplify \(\frac{x+1}{x-2}\). Show your steps."
+    slide = next(slide for slide in deck(bundle).slides if slide.shapes.title.text.startswith("Starter: question 1"))
+    texts = [shape.text_frame.text for shape in slide.shapes if shape.has_text_frame]
+    assert "Simplify" in texts
+    assert any(text.startswith("Show your steps.") for text in texts)
 
 
 # --- formulas --------------------------------------------------------------------------------------
