@@ -43,7 +43,7 @@ def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
         for key, kind, fields in _notes(view, lesson, media):
             deck.add_note(genanki.Note(_model(genanki, kind), fields, guid=_key(name, lesson.order, key)))
         decks.append(deck)
-    yield f"{slug(view.title)}.apkg", _package(genanki, decks, media)
+    yield f"{slug(view.title)}{chosen.suffix}.apkg", _package(genanki, decks, media)
 
 
 def _package(genanki: Any, decks: list[Any], media: Mapping[str, bytes]) -> bytes:
