@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pipeline.files import read_regular
@@ -71,6 +71,31 @@ def read_env_file(path: Path) -> tuple[dict[str, str], list[int]]:
         else:
             bad.append(number)
     return pairs, bad
+
+
+#: What else is read: of the start, of DOT pipelines, of providers.
+_OTHERS = (
+    "PIPELINE_PYTHON", "PIPELINE_VENV", "PIPELINE_HOME", "PIPELINE_PARAM", "PIPELINE_AGENT_CMD", "PIPELINE_RUN_DIR",
+    "PIPELINE_SIMULATE", "PIPELINE_RESUME_FIDELITY", "PIPELINE_STAGE_DIR", "PIPELINE_EXECUTION_LOG",
+    "ANTHROPIC_API_KEY", "ANTHROPIC_ADMIN_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL",
+)  # fmt: skip
+
+
+def mistyped(names: Iterable[str], commands: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the names that are nearly those of a variable, and that variable.
+
+    Args:
+        commands: Each may have variables of its own, PIPELINE_COMMAND_….
+    """
+    known = {*_OTHERS, *filter(None, VARIABLES.values())}
+    own = tuple(f"PIPELINE_{each.upper().replace('-', '_')}_" for each in commands)
+    for name in names:
+        if name in known or name.startswith(own):
+            continue
+        import difflib
+
+        if near := difflib.get_close_matches(name.upper(), known, 1, cutoff=0.85):
+            yield name, near[0]
 
 
 def _unquoted(value: str) -> str:

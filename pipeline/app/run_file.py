@@ -42,7 +42,7 @@ def run_file(
     listener: Listener,
     confirm: Confirm | None = None,
 ) -> RunReport:
-    """Run a user's own pipeline (FILE.py:NAME), or resume one of its runs.
+    """Run a user's own pipeline (FILE.py:NAME, or FILE.py with one), or resume one of its runs.
 
     Args:
         model: As given; None: the run's own, or the default.
@@ -50,7 +50,8 @@ def run_file(
     Raises:
         ConfigError, GraphError, StoreError, SettingsConflict: Before anything was recorded.
     """
-    pipeline, verb = load_pipeline(target), f"run {target}"
+    pipeline, target = load_pipeline(target)
+    verb = f"run {target}"
     preflight.check_params(params)
     start = Start.of(execution, listener, confirm)
     run = resolve(start.store, execution.resume, pipeline.name) if execution.resume else ""

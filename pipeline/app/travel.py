@@ -154,7 +154,7 @@ def definition_of(store: Store, state: RunState, target: str | None) -> Definiti
     if target:
         from pipeline.engine.pipeline import load_pipeline
 
-        found = load_pipeline(target)
+        found, _ = load_pipeline(target)
         if found.name != state.pipeline:
             raise ConfigError(
                 f"Run {state.run_id} belongs to the pipeline {state.pipeline!r}, but {target} is {found.name!r}.",

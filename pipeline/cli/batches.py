@@ -8,7 +8,7 @@ from pipeline.app.run_list import resume_command, row_of
 from pipeline.app.stores import head_of, open_store
 from pipeline.cli.options import RunName, in_its_folder, json_option, run_argument, store_option
 from pipeline.cli.store_context import here
-from pipeline.cli.text import count, money, say, say_json, table, when
+from pipeline.cli.text import count, money, say, say_json, table, tell, when
 
 
 @click.command("batches")
@@ -45,8 +45,9 @@ def batches(run: str | None, store: str | None, as_json: bool) -> None:
 
 @click.command("cancel")
 @run_argument
+@json_option
 @store_option
-def cancel(run: str, store: str | None) -> None:
+def cancel(run: str, as_json: bool, store: str | None) -> None:
     """Ask the provider to cancel what it has not answered of a run's batches.
 
     What it has answered is kept and paid; --resume fetches it, and asks the rest again.
@@ -55,9 +56,16 @@ def cancel(run: str, store: str | None) -> None:
 
     place = open_store(store)
     done = ask(place, run)
-    for row in done.batches:
-        say(f"{row.batch}: cancelled; {count(row.open, 'request')} had no recorded answer yet.")
-    if not done.recorded:
-        say("A running process waits for it: it records what was answered and asks the rest again.")
-        return
-    say(f"Resume: {resume_command(row_of(head_of(place, done.run)), store)}")
+    lines = [
+        f"{row.batch}: cancelled; {count(row.open, 'request')} had no recorded answer yet." for row in done.batches
+    ]
+    way = resume_command(row_of(head_of(place, done.run)), store) if done.recorded else ""
+    lines.append(
+        f"Resume: {way}" if way
+        else "A running process waits for it: it records what was answered and asks the rest again."
+    )  # fmt: skip
+    rows = [
+        {"run": done.run, "batch": row.batch, "status": "cancelled", "open": row.open, "resume": way or None}
+        for row in done.batches
+    ]
+    tell(rows, lines, as_json=as_json)

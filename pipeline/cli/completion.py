@@ -9,7 +9,7 @@ import click
 from pipeline import environment
 from pipeline.cli.main import COMPLETE_VARIABLE, root
 from pipeline.cli.options import json_option
-from pipeline.cli.text import say, say_json, table
+from pipeline.cli.text import say, say_json, table, tell
 from pipeline.extras import PURPOSES, how_to_install, is_installed, packages
 
 _NAME = "pipeline.sh"
@@ -17,7 +17,8 @@ _NAME = "pipeline.sh"
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "fish", "zsh"]))
-def completion(shell: str) -> None:
+@json_option
+def completion(shell: str, as_json: bool) -> None:
     """Print a shell's completion script.
 
     \b
@@ -34,7 +35,8 @@ def completion(shell: str) -> None:
     # click calls what is on the PATH; this program need not be there.
     program = f" {shlex.quote(str(environment.home() / _NAME))})"
     script = script.replace(f"    (( ! $+commands[{_NAME}] )) && return 1\n", "")
-    say(script.replace(" $1)", program).replace(f" {_NAME})", program).strip("\n"))
+    script = script.replace(" $1)", program).replace(f" {_NAME})", program).strip("\n")
+    tell([{"shell": shell, "script": script}], [script], as_json=as_json)
 
 
 @click.command("extras")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -161,8 +162,9 @@ def handlers(as_json: bool) -> None:
 @click.argument("what", type=FileOrRun(), metavar="FILE.dot|RUN")
 @own_option("draw", "-o", "--format", "form", type=click.Choice(FORMATS), default="txt", show_default=True,
             help="Output format, on stdout; svg and png need Graphviz.")  # fmt: skip
+@json_option
 @store_option
-def draw(what: str, form: str, store: str | None) -> None:
+def draw(what: str, form: str, as_json: bool, store: str | None) -> None:
     """Draw a DOT pipeline, or a run with the status and cost of each node.
 
     \b
@@ -177,10 +179,15 @@ def draw(what: str, form: str, store: str | None) -> None:
         state = state_of(place, head_of(place, resolve(place, run)))
         graph, marks = drawn_graph(place, state), drawn_marks(state)
     if form == "txt":
-        say(as_text(graph, marks))
+        drawn = as_text(graph, marks)
+        tell([{"format": form, "drawing": drawn}], [drawn], as_json=as_json)
         return
-    if form == "png" and sys.stdout.isatty():
+    if form == "png" and not as_json and sys.stdout.isatty():
         hint = f"./pipeline.sh draw {what} -o png > graph.png"
         raise ConfigError("A PNG cannot be shown in a terminal.", code="binary_output", hint=hint)
     picture = as_picture(graph, "svg" if form == "svg" else "png", marks)
+    if as_json:
+        text = picture.decode() if form == "svg" else base64.b64encode(picture).decode()
+        say_json({"format": form, "drawing": text})
+        return
     sys.stdout.buffer.write(picture)

@@ -8,7 +8,7 @@ from pipeline.app.run_list import row_of, way_on
 from pipeline.app.stores import head_of, open_store
 from pipeline.cli.options import RunName, in_its_folder, json_option, own_option, run_argument, store_option
 from pipeline.cli.store_context import here
-from pipeline.cli.text import one_line, say, say_json, table, when
+from pipeline.cli.text import one_line, say, say_json, table, tell, when
 
 _ELSEWHERE = "For a run in its own folder: ./pipeline.sh gates DIR"
 
@@ -49,8 +49,9 @@ def gates(run: str | None, as_json: bool, store: str | None) -> None:
 @click.argument("gate")
 @click.argument("choice")
 @own_option("answer", "--note", default="", metavar="TEXT", help="A note to keep with the answer.")
+@json_option
 @store_option
-def answer(run: str, gate: str, choice: str, note: str, store: str | None) -> None:
+def answer(run: str, gate: str, choice: str, note: str, as_json: bool, store: str | None) -> None:
     """Answer an open question of a run: CHOICE is one of its choices, or its key.
 
     The answer is recorded; it takes effect when the run is resumed.
@@ -59,5 +60,6 @@ def answer(run: str, gate: str, choice: str, note: str, store: str | None) -> No
 
     place = open_store(store)
     asked, chosen = record(place, run, gate, choice, note=note, by="command line")
-    say(f"{asked.gate}: {chosen}")
-    say(f"Resume: {way_on(row_of(head_of(place, asked.run)), store)}")
+    resume = way_on(row_of(head_of(place, asked.run)), store)
+    done = {"run": asked.run, "gate": asked.gate, "choice": chosen, "resume": resume}
+    tell([done], [f"{asked.gate}: {chosen}", f"Resume: {resume}"], as_json=as_json)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import platform
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from pipeline import environment
+from pipeline import __version__, environment
 from pipeline.cli import errors
 from pipeline.cli.store_context import name_store
 from pipeline.cli.text import PROGRAM, is_of_stdout, stdout_refused, warn
@@ -39,7 +40,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "why": ("pipeline.cli.why", "why", "Explain why a step or item ran, or was reused."),
     "replay": ("pipeline.cli.fork", "replay", "Run a run's graph again on its recorded replies alone."),
     "fork": ("pipeline.cli.fork", "fork", "Start a new run from a checkpoint of another."),
-    "run": ("pipeline.cli.run", "run", "Run your own pipeline: a graph in FILE.dot, or FILE.py:NAME."),
+    "run": ("pipeline.cli.run", "run", "Run your own pipeline: a graph in FILE.dot, or FILE.py."),
     "run_dot": ("pipeline.cli.run", "run_dot", "Another name for run."),
     "gates": ("pipeline.cli.gates", "gates", "List questions that await an answer."),
     "answer": ("pipeline.cli.gates", "answer", "Answer an open question of a run."),
@@ -117,9 +118,13 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, epilog=EPILOG, invoke_without_command=True, context_settings={"max_content_width": 100})
+@click.option("--version", is_flag=True, help="Show the versions of this program and of its Python.")
 @click.pass_context
-def root(ctx: click.Context) -> None:
+def root(ctx: click.Context, version: bool) -> None:
     """Make lessons with Claude: resumable at any moment, never paid twice, always accounted for."""
+    if version:
+        click.echo(f"course-pipeline {__version__} (Python {platform.python_version()}, {sys.prefix})")
+        ctx.exit()
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -200,8 +205,12 @@ def load_env_file() -> None:
             pairs[name] = _anchored(value, folder) if option == "store" else str(folder / value)
     for name, value in pairs.items():
         os.environ.setdefault(name, value)
-    if bad and COMPLETE_VARIABLE not in os.environ:
+    if COMPLETE_VARIABLE in os.environ:
+        return
+    if bad:
         warn(f".env: line {', '.join(map(str, bad))} is not NAME=value and was ignored.")
+    for name, meant in environment.mistyped(pairs, COMMANDS):
+        warn(f".env: {name} is no setting of this program; did you mean {meant}?")
 
 
 def _anchored(url: str, folder: Path) -> str:

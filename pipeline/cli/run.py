@@ -13,11 +13,11 @@ import click
 
 from pipeline.app.run_list import row_of, way_on
 from pipeline.app.stores import head_of, open_store, place_of
-from pipeline.cli.options import F, own_option, run_argument, store_option
+from pipeline.cli.options import F, json_option, own_option, run_argument, store_option
 from pipeline.cli.progress import Quiet
 from pipeline.cli.results import watched
 from pipeline.cli.run_options import EXECUTION, options_of, settings_options
-from pipeline.cli.text import say
+from pipeline.cli.text import tell
 from pipeline.engine.events import Event
 from pipeline.engine.people import Answer, Question
 
@@ -104,7 +104,7 @@ class Person:
 
 
 @click.command("run")
-@click.argument("target", type=click.Path(), metavar="FILE.dot|FILE.py:NAME", required=False)
+@click.argument("target", type=click.Path(), metavar="FILE.dot|FILE.py[:NAME]", required=False)
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", envvar="PIPELINE_PARAM", show_envvar=True,
               help="A parameter; JSON values are parsed. Repeatable. "
               "With --resume of a FILE.py:NAME: one that the run does not have yet.")  # fmt: skip
@@ -118,7 +118,7 @@ class Person:
 )  # fmt: skip
 @click.pass_context
 def run(ctx: click.Context, /, target: str | None, params: tuple[str, ...], **_: Any) -> int:
-    """Run your own pipeline: a graph in FILE.dot, or the object NAME in FILE.py.
+    """Run your own pipeline: a graph in FILE.dot, or the object NAME (or the only Pipeline) in FILE.py.
 
     Every start is a new run; --resume continues one: a run of the store, or the folder of a run. State is
     saved after every node, and every paid reply before it is used: a run may be stopped or killed at any moment.
@@ -127,7 +127,7 @@ def run(ctx: click.Context, /, target: str | None, params: tuple[str, ...], **_:
     values = dict(read_param(text) for text in params)
     resume = execution.resume or ctx.params["resume_from"]
     if target is None and resume is None:
-        raise click.UsageError("Missing FILE.dot or FILE.py:NAME (or --resume RUN).")
+        raise click.UsageError("Missing FILE.dot or FILE.py (or --resume RUN).")
     if target is None or not is_python(target):
         from pipeline.app.run_dot import run_dot as start_dot
 
@@ -155,7 +155,7 @@ run_dot.name = "run_dot"
 
 
 def is_python(target: str) -> bool:
-    """Return whether FILE.py:NAME was given, or a Python file that lacks its NAME; not a DOT file."""
+    """Return whether FILE.py:NAME or FILE.py was given; not a DOT file."""
     file, _, name = target.rpartition(":")
     return target.endswith(".py") or file.endswith(".py") or (bool(file) and name.isidentifier())
 
@@ -186,12 +186,16 @@ def read_param(text: str) -> tuple[str, Any]:
             help="An output of the step, for the steps after it. Repeatable.")  # fmt: skip
 @own_option("mark-done", "--file", "target", type=click.Path(), metavar="FILE.py:NAME",
             help="The code of your own pipeline.")  # fmt: skip
+@json_option
 @store_option
-def mark_done(run: str, step: str, outputs: tuple[str, ...], target: str | None, store: str | None) -> None:
+def mark_done(
+    run: str, step: str, outputs: tuple[str, ...], target: str | None, as_json: bool, store: str | None
+) -> None:
     """Mark STEP as completed: it was interrupted, but its side effects have happened."""
     from pipeline.app import travel
 
     place = open_store(store)
     name = travel.mark_done(place, run, step, dict(read_param(text) for text in outputs), target)
-    say(f"{step}: recorded as completed")
-    say(f"Resume: {way_on(row_of(head_of(place, name)), store)}")
+    resume = way_on(row_of(head_of(place, name)), store)
+    lines = [f"{step}: recorded as completed", f"Resume: {resume}"]
+    tell([{"run": name, "step": step, "resume": resume}], lines, as_json=as_json)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
 from pipeline import extras
-from pipeline.cli.options import RunName, own_option, store_option
-from pipeline.cli.text import count, say
+from pipeline.cli.options import RunName, json_option, own_option, store_option
+from pipeline.cli.text import count, tell
 from pipeline.clock import SystemClock
 
 #: As pipeline.ui.server has it, which is loaded only when the desk is served.
@@ -29,10 +30,11 @@ _PORT = 8484
 @own_option("ui", "--export", type=click.Path(path_type=Path), metavar="DIR",
             help="Write the pages of the runs RUN as files into a new folder instead.")  # fmt: skip
 @click.argument("runs", nargs=-1, type=RunName(), metavar="[RUN]...")
+@json_option
 @store_option
 def ui(
     port: int, no_open: bool, host: str, token_file: str, root_path: str, allowed_host: tuple[str, ...],
-    export: Path | None, runs: tuple[str, ...], store: str | None,
+    export: Path | None, runs: tuple[str, ...], as_json: bool, store: str | None,
 ) -> None:  # fmt: skip
     """Serve the desk in the browser: watch, steer and review runs. Ctrl-C stops it, and no run.
 
@@ -46,10 +48,18 @@ def ui(
         from pipeline.ui.export import export as write
 
         pages, left_out = write(store, export, runs, SystemClock().now().strftime("%d %b %Y %H:%M UTC"))
-        say(f"Wrote {count(pages, 'page')}: {export / 'index.html'}")
+        lines = [f"Wrote {count(pages, 'page')}: {export / 'index.html'}"]
         if left_out:
-            say(f"{count(left_out, 'link')} of them lead to no page: a copy has {pages:,} at most.")
+            lines.append(f"{count(left_out, 'link')} of them lead to no page: a copy has {pages:,} at most.")
+        done = {"index": str(export / "index.html"), "pages": pages, "links_without_page": left_out}
+        tell([done], lines, as_json=as_json)
         return
     from pipeline.ui.server import ServerAddress, serve
 
-    serve(store, ServerAddress(host, port, token_file, root_path, allowed_host), open_browser=not no_open, say=say)
+    def told(of: str, link: str) -> None:
+        lines = [f"The desk of {of}: {link}", "Ctrl-C stops it, and no run."]
+        tell([{"store": of, "link": link}], lines, as_json=as_json)
+        sys.stdout.flush()
+
+    address = ServerAddress(host, port, token_file, root_path, allowed_host)
+    serve(store, address, open_browser=not no_open, told=told)

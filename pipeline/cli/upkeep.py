@@ -12,7 +12,7 @@ from pipeline.app.removals import removal_json, removal_lines, removals
 from pipeline.app.stores import open_account, open_store
 from pipeline.cli.displays import confirmer
 from pipeline.cli.options import RunName, json_option, own_option, run_argument, store_option
-from pipeline.cli.text import count, say, say_json, warn
+from pipeline.cli.text import count, say, say_json, tell, warn
 from pipeline.clock import SystemClock
 from pipeline.errors import NeedsConfirmation, RunLocked, RunNotFound
 from pipeline.store.base import Account, Movable, Store
@@ -116,8 +116,9 @@ def _is_removed(place: Store, account: Account, going: Removal) -> bool:
 @click.command("recover")
 @run_argument
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@json_option
 @store_option
-def recover(run: str, file: Path, store: str | None) -> None:
+def recover(run: str, file: Path, as_json: bool, store: str | None) -> None:
     """Append the records of an emergency file to a run; records it already has are skipped.
 
     A run writes such a file when its store refuses to save what was already paid for. Resuming the run on the
@@ -131,9 +132,9 @@ def recover(run: str, file: Path, store: str | None) -> None:
         damaged = kept.damaged
     added = append_emergency(cast(Movable, place), name, file)
     text = f"{count(added, 'record')} appended to run {name}." if added else f"Run {name} already has all of these."
+    left = file if file.exists() else aside(file)
+    end = f"{file} {'is no longer needed' if file.exists() else 'was removed'}."
     if damaged:
-        say(
-            f"{text} {count(damaged, 'more line')} cannot be read: {file if file.exists() else aside(file)} keeps them."
-        )
-        return
-    say(f"{text} {file} {'is no longer needed' if file.exists() else 'was removed'}.")
+        end = f"{count(damaged, 'more line')} cannot be read: {left} keeps them."
+    done = {"run": name, "appended": added, "unreadable": damaged, "kept_in": str(left) if damaged else None}
+    tell([done], [f"{text} {end}"], as_json=as_json)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -184,15 +183,16 @@ def _edge(source: str, target: str, when: str | None = None) -> Edge:
     return Edge(source, target, when)
 
 
-def load_pipeline(target: str) -> Pipeline:
-    """Return the Pipeline object that FILE.py:NAME names. Runs the file, as Python's import does.
+def load_pipeline(target: str) -> tuple[Pipeline, str]:
+    """Return the Pipeline object that FILE.py:NAME names, and its whole name. Runs the file, as Python's import does.
+
+    Args:
+        target: Without NAME: the only Pipeline of the file.
 
     Raises:
-        ConfigError: No such file, it cannot be imported, or NAME is no Pipeline.
+        ConfigError: No such file, it cannot be imported, NAME is no Pipeline, or none is named where there are more.
     """
-    text, colon, name = target.rpartition(":")
-    if not colon or not name.isidentifier():
-        raise _unnamed(target if target.endswith(".py") else text)
+    text, _, name = target.rpartition(":") if ":" in target else (target, "", "")
     path = Path(os.path.expanduser(text)).absolute()
     if not path.is_file():
         what = f"{text!r} is not a regular file." if path.exists() else f"There is no file {text!r}."
@@ -204,39 +204,21 @@ def load_pipeline(target: str) -> Pipeline:
     except Exception as error:
         text = f"{text} cannot be imported: {type(error).__name__}: {error}"
         raise ConfigError(text, code="import_failed") from error
-    found = getattr(module, name, None)
-    if not isinstance(found, Pipeline):
-        there = ", ".join(key for key, value in vars(module).items() if isinstance(value, Pipeline)) or "none"
-        text = f"{name!r} in {text} is not a Pipeline."
-        raise ConfigError(text, code="pipeline_not_found", hint=f"Pipelines there: {there}.")
-    return found
+    there = {key: value for key, value in vars(module).items() if isinstance(value, Pipeline)}
+    if not name and len(set(map(id, there.values()))) == 1:
+        name = next(iter(there))
+    if name not in there:
+        raise _unnamed(text, name, list(there))
+    return there[name], f"{text}:{name}"
 
 
-def _unnamed(file: str) -> ConfigError:
-    """Return the error of a target that names a file and no pipeline in it; the file is read, not run."""
-    path = Path(os.path.expanduser(file))
-    if file.endswith(".py") and not path.is_file():
-        return ConfigError(f"There is no file {file!r}.", code="file_not_found")
-    names = _assigned(path) if file.endswith(".py") else []
-    if not names:
-        text = "A Python target is FILE.py:NAME; NAME is the Pipeline object in the file."
-        return ConfigError(text, code="invalid_target", hint="For example: ./pipeline.sh run my_pipeline.py:PIPELINE")
-    commands = " or ".join(f"`./pipeline.sh run {shlex.quote(f'{file}:{name}')}`" for name in names)
-    text = f"{file} needs the NAME of a pipeline in it: FILE.py:NAME."
-    return ConfigError(text, code="invalid_target", hint=f"Type {commands}.")
-
-
-def _assigned(path: Path) -> list[str]:
-    """Return the names that a file assigns a Pipeline to."""
-    try:
-        body = ast.parse(path.read_bytes()).body
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return []
-    found = []
-    for line in body:
-        value = getattr(line, "value", None)
-        if isinstance(line, (ast.Assign, ast.AnnAssign)) and isinstance(value, ast.Call):
-            made = value.func.id if isinstance(value.func, ast.Name) else getattr(value.func, "attr", "")
-            targets = line.targets if isinstance(line, ast.Assign) else [line.target]
-            found += [each.id for each in targets if isinstance(each, ast.Name) and made == Pipeline.__name__]
-    return found
+def _unnamed(file: str, name: str, there: Sequence[str]) -> ConfigError:
+    """Return the error of a target that names no pipeline of its file."""
+    hint = "It must assign a Pipeline to a name: LESSONS = Pipeline(…)."
+    if there:
+        commands = (shlex.quote(f"{file}:{each}") for each in there)
+        hint = f"Type {' or '.join(f'`./pipeline.sh run {each}`' for each in commands)}."
+    if name:
+        return ConfigError(f"{name!r} in {file} is not a Pipeline.", code="pipeline_not_found", hint=hint)
+    what = f"{file} has {len(there)} pipelines: {', '.join(there)}." if there else f"{file} has no pipeline."
+    return ConfigError(what, code="invalid_target" if there else "pipeline_not_found", hint=hint)

@@ -139,11 +139,11 @@ def listen(address: ServerAddress) -> socket.socket:
     return found
 
 
-def serve(store: str | None, address: ServerAddress, *, open_browser: bool, say: Callable[[str], None]) -> None:
+def serve(store: str | None, address: ServerAddress, *, open_browser: bool, told: Callable[[str, str], None]) -> None:
     """Serve the desk until it is told to stop; no run notices.
 
     Args:
-        say: Prints a line.
+        told: Is told the store and the link once browsers can connect.
 
     Raises:
         ConfigError: As `keys_for` and `listen`.
@@ -156,8 +156,7 @@ def serve(store: str | None, address: ServerAddress, *, open_browser: bool, say:
     keys.cookie = f"desk-{address.port}"
     desk = Desk(store)
     url = address.url(keys.link)
-    say(f"The desk of {desk.store().url}: {url}")
-    say("Ctrl-C stops it, and no run.")
+    told(desk.store().url, url)
     if open_browser:
         webbrowser.open(url)
     # While the browser comes up: the first page finds its templates compiled.

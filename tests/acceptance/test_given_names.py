@@ -129,18 +129,22 @@ def test_latest_is_the_newest_run_of_the_pipeline_that_is_meant(cli: Cli, root: 
     assert said.code == 0, said.err
     assert cli("run", target, "--resume", "latest", "--param", "name=Ann").code == 0
     store = FileStore(root, SystemClock())
-    pipeline = load_pipeline(target)
+    pipeline, _ = load_pipeline(target)
     assert pipeline.resume("latest", store=store).status == "completed"
     with pytest.raises(RunNotFound):
         Pipeline("other", [step("go")(lambda ctx: {})]).resume("latest", store=store)
 
 
-def test_python_file_without_a_name_is_told_its_pipelines(cli: Cli, tmp_path: Path) -> None:
+def test_python_file_without_a_name_is_its_only_pipeline_or_told_them(cli: Cli, tmp_path: Path) -> None:
     file = tale(tmp_path).removesuffix(":TALE")
     for target in (file, f"{file}:"):
         said = cli("run", target)
-        assert (said.code, f"{file}:TALE" in said.err) == (2, True), said.err
+        assert (said.code, f"run {file}:TALE --resume" in said.err) == (6, True), said.err
+    text = Path(file).read_text()
+    more = put(tmp_path, f"{text}\nSAME = TALE\nOTHER = Pipeline('other', [first])\n", "more.py")
+    said = cli("run", more)
+    assert (said.code, f"{more}:TALE" in said.err, f"{more}:OTHER" in said.err) == (2, True, True), said.err
     said = cli("run", put(tmp_path, "x = 1\n", "none.py"))
-    assert (said.code, "FILE.py:NAME" in said.err) == (2, True)
+    assert (said.code, "has no pipeline" in said.err) == (2, True)
     said = cli("run", str(tmp_path / "nowhere.py"))
     assert (said.code, "nowhere.py" in said.err) == (2, True)

@@ -138,3 +138,21 @@ def test_env_file_reads_quotes_comments_and_export(tmp_path: Path) -> None:
     pairs, bad = read_env_file(file)
     assert pairs == {"A": "1", "B": "two words", "C": "x#y", "D": "spaced", "E": "a=b", "F": "", "G": "it's"}
     assert bad == [10, 11]
+
+
+def test_every_command_can_answer_in_json() -> None:
+    groups = {name for name, command in commands() if isinstance(command, click.Group)}
+    having = {name for name, option, _ in options() if option == "--json"}
+    assert sorted({name for name, _ in commands()} - having - groups) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("PIPELINE_MODELL", "PIPELINE_MODEL"), ("pipeline_store", "PIPELINE_STORE"),
+        ("ANTROPIC_API_KEY", "ANTHROPIC_API_KEY"), ("PIPELINE_MAX_COST_US", "PIPELINE_MAX_COST_USD"),
+        ("PIPELINE_MODEL", None), ("PIPELINE_CLEANUP_MAX_RUNS", None), ("PATH", None), ("OPENAI_API_KEY", None),
+    ],
+)  # fmt: skip
+def test_near_miss_of_a_variable_is_named(name: str, meant: str | None) -> None:
+    assert list(environment.mistyped([name], COMMANDS)) == ([(name, meant)] if meant else [])
