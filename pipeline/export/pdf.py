@@ -17,15 +17,17 @@ from pipeline.export.worksheet import SheetQuestion, SheetSection, Worksheet, sh
 from pipeline.frameworks import region_of
 from pipeline.html import clean, count
 from pipeline.publish.answers_page import MARKS, WORDS, wrong_answers
-from pipeline.publish.questions import MARK_MM, SENTENCES, ShownQuestion, divided, is_drawn, room
+from pipeline.publish.questions import MARK_MM, SENTENCES, divided, is_drawn, is_written, room
 from pipeline.publish.view import CourseView
 
 #: Room for a drawing on squared paper (millimetres).
 _MM_OF_SQUARES = 100
 #: Letters of what pupils read, and of answers, in points.
 _PUPILS_SIZE, _TEACHERS_SIZE = 11.5, 10
-#: A question with more characters may be divided between pages.
-_LONG = 1_200
+#: A question that may be higher than this is divided between pages (millimetres).
+_LONG_MM = 200
+#: A line of text: its height with what stands between it and the next (millimetres), its characters.
+_LINE_MM, _IN_A_LINE = 6.5, 75
 
 
 def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
@@ -84,10 +86,12 @@ def _document(view: CourseView, sheet: Worksheet, title: str, blocks: Sequence[D
     """Return a document whose letters are `size` points high."""
     language, _, country = region_of(view.bundle.course).language.partition("-")
     label = sheet.label if sheet.difficulty else ""
+    stated = any(view.bundle.course.get(name) for name in view.rights)
     foot = [view.title, f"Lesson {sheet.lesson.order}", label, "Offline draft" if view.bundle.draft else ""]
     return {
-        "title": typst_data.plain(title), "author": "", "lang": language, "region": country or None,
+        "title": typst_data.plain(title), "lang": language, "region": country or None,
         "foot": " · ".join(filter(None, foot)), "blocks": list(blocks), "size": size,
+        "about": view.rights_line, "rights": view.rights_line if stated else "",
     }  # fmt: skip
 
 
@@ -105,7 +109,8 @@ def pupils_document(view: CourseView, sheet: Worksheet) -> Data:
 def _worksheet(sheet: Worksheet, title: str) -> Iterator[Data]:
     yield {"k": "title", "line": words(title)}
     yield {"k": "name", "name": "Name", "date": "Date"}
-    yield {"k": "lead", "line": [f"{count(len(sheet.questions), 'question')}, {count(sheet.marks, 'mark')}."]}
+    rules = dict.fromkeys(section.rule for section in sheet.sections)
+    yield {"k": "lead", "line": [" ".join([_extent(sheet), *filter(None, rules)])]}
     if sheet.words:
         yield {"k": "h1", "line": ["Words you need"]}
         yield {"k": "ul", "items": [words(meaning, before=f"{term}:") for term, meaning in sheet.words]}
@@ -116,6 +121,10 @@ def _worksheet(sheet: Worksheet, title: str) -> Iterator[Data]:
         yield {"k": "h1", "line": ["Your turn"]}
     for section in sheet.sections:
         yield from _section(section)
+
+
+def _extent(sheet: Worksheet) -> str:
+    return f"{count(len(sheet.questions), 'question')}, {count(sheet.marks, 'mark')}."
 
 
 def _example(name: str, example: Mapping[str, Any]) -> Iterator[Data]:
@@ -129,8 +138,6 @@ def _example(name: str, example: Mapping[str, Any]) -> Iterator[Data]:
 
 def _exam(view: CourseView, sheet: Worksheet) -> Iterator[Data]:
     """Yield each paper with a page in front of it, what a candidate is given, and its end."""
-    given = [str(sheet["title"]) for sheet in view.assessment.get("sheets") or ()]
-    provided = view.assessment.get("provided") or [title.lower() for title in given]
     for place, section in enumerate(sheet.sections):
         if place:
             yield {"k": "page"}
@@ -139,7 +146,7 @@ def _exam(view: CourseView, sheet: Worksheet) -> Iterator[Data]:
             [f"Total: {count(section.marks, 'mark')}"],
             [section.rule],
             ["Answer all the questions, in the spaces that follow them."],
-            [f"You may use the {' and the '.join(map(clean, provided))}."] if provided else [],
+            [f"You may use the {' and the '.join(map(clean, view.provided))}."] if view.provided else [],
         ]
         yield {
             "k": "cover", "first": not place, "course": [view.title],
@@ -173,10 +180,10 @@ def _question(asked: SheetQuestion, rule: str) -> Iterator[Data]:
         body.append({"k": "options", "rows": rows})
     body += [{"k": "note", "line": words(hint, before="Hint:")} for hint in asked.hints]
     if not question.options and not question.parts:
-        body.append(_room(question, question.marks, question.ask))
+        body.append(_room(question.ask, question.answer, question.marks))
     yield _numbered(f"{asked.number}", body, question.marks, stem=bool(question.parts))
     for part in question.parts:
-        body = [*passages(part.ask), _room(question, part.marks, part.ask)]
+        body = [*passages(part.ask), _room(part.ask, part.answer, part.marks)]
         yield _numbered(part.label, body, part.marks, level=1)
 
 
@@ -184,17 +191,23 @@ def _numbered(number: str, body: Sequence[Data], marks: int, *, level: int = 0, 
     """Return a question, a part of one (level 1), or what stands before the parts of one."""
     return {
         "k": "question", "n": number, "body": list(body), "level": level, "stem": stem,
-        "marks": "" if stem else count(marks, "mark"), "long": len(json.dumps(body)) > _LONG * 10,
+        "marks": "" if stem else count(marks, "mark"), "long": sum(map(_height, body)) > _LONG_MM,
     }  # fmt: skip
 
 
-def _room(question: ShownQuestion, marks: int, stem: str) -> Data:
+def _height(block: Data) -> float:
+    """Return about how high a block is on paper, in millimetres."""
+    if block["k"] in ("figure", "space"):
+        return float(block["high"] if block["k"] == "figure" else block["mm"])
+    lines = block.get("items") or block.get("rows") or [block.get("line", "")]
+    return sum(_LINE_MM * (1 + typst_data.characters(line) / _IN_A_LINE) for line in lines)
+
+
+def _room(stem: str, answer: str, marks: int) -> Data:
     """Return empty space: squared where something is drawn, lines for an answer in words."""
     if is_drawn(stem):
         return {"k": "space", "style": "squares", "mm": _MM_OF_SQUARES}
-    texts = [question.answer, *question.item["working"], *(part.answer for part in question.parts)]
-    style = "blank" if any("\\(" in text for text in texts) else "lines"
-    return {"k": "space", "style": style, "mm": MARK_MM * room(marks)}
+    return {"k": "space", "style": "lines" if is_written(answer) else "blank", "mm": MARK_MM * room(marks)}
 
 
 # --- what the teacher gets -------------------------------------------------------------------------
@@ -204,19 +217,23 @@ def teachers_document(view: CourseView, sheet: Worksheet) -> Data:
     """Return the answers to a sheet for paper.typ: working, mark scheme, what wrong answers show."""
     label = f": {sheet.label}" if sheet.difficulty else ""
     title = f"Answers to {sheet.lesson.title}{label}"
-    total = f"{count(len(sheet.questions), 'question')}, {count(sheet.marks, 'mark')}. For the teacher."
-    made: list[Data] = [{"k": "title", "line": words(title)}, {"k": "lead", "line": [total]}]
+    made: list[Data] = [
+        {"k": "title", "line": words(title)},
+        {"k": "lead", "line": [f"{_extent(sheet)} For the teacher."]},
+    ]
     for section in sheet.sections:
         if section.title:
             made.append({"k": "h1", "line": words(section.title)})
         for asked in section.questions:
             made += _answer(asked, "h2" if section.title else "h1")
+    made.append({"k": "note", "line": [view.rights_line]})
     return _document(view, sheet, title, made, _TEACHERS_SIZE)
 
 
 def _answer(asked: SheetQuestion, heading: str) -> Iterator[Data]:
     question, key = asked.asked, asked.asked.key
-    yield {"k": heading, "line": [f"Question {asked.number}"]}
+    where = "" if asked.number == question.number else f" (question {question.number} of the lesson)"
+    yield {"k": heading, "line": [f"Question {asked.number}{where}"]}
     yield from passages(question.ask)
     if question.options:
         rows = [[option.letter, words(option.text), option.right] for option in question.options]
@@ -249,6 +266,6 @@ def _mark_table(asked: SheetQuestion) -> Data:
     rows = []
     for label, marks in groupby(asked.asked.scheme, key=lambda mark: mark[0]):
         for _, earns, why in marks:
-            rows.append([words(f"{label} {earns}" if label else earns), words(why), ["1"]])
+            rows.append([words(" ".join(filter(None, (label, earns or "as above")))), words(why), ["1"]])
     rows.append([["Total"], [], [str(asked.asked.marks)]])
     return typst_data.table([], [[name] for name in MARKS], rows, columns=(2, 3, "auto"), right=2)

@@ -34,6 +34,13 @@ def words(value: object, *, before: str = "") -> list[Any]:
     return start + _line(line(str(value)))
 
 
+def characters(data: Any) -> int:
+    """Return how many characters a line or rows of lines have, formulas as they are said."""
+    if isinstance(data, dict):
+        return len(data.get("text") or data.get("alt") or "")
+    return len(data) if isinstance(data, str) else sum(map(characters, data)) if isinstance(data, list) else 0
+
+
 def plain(value: str) -> str:
     """Return a text field as words alone, its formulas as they are said: for the title of a document."""
     pieces = line(value)
@@ -67,7 +74,14 @@ def figures(owner: Mapping[str, Any]) -> Iterator[Data]:
         drawn = picture(figure)
         caption = words(draw.title(figure)) if draw.title(figure) else []
         if drawn:
-            yield {"k": "figure", "svg": drawn.svg, "mm": drawn.width_mm, "alt": drawn.alt, "caption": caption}
+            yield {
+                "k": "figure",
+                "svg": drawn.svg,
+                "mm": drawn.width_mm,
+                "high": drawn.height_mm,
+                "alt": drawn.alt,
+                "caption": caption,
+            }
             continue
         heads, rows = draw.table(figure)
         if rows:

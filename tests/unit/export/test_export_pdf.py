@@ -38,7 +38,8 @@ def papers(bundle: Bundle) -> Iterator[tuple[CourseView, Worksheet]]:
 
 
 def document(blocks: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"title": "T", "author": "", "lang": "en", "region": None, "foot": "", "size": 11, "blocks": blocks}
+    named = dict.fromkeys(("title", "foot", "about", "rights"), "T")
+    return {**named, "lang": "en", "region": None, "size": 11, "blocks": blocks}
 
 
 @pytest.mark.parametrize("name", ["model", "draft", "mock", "empty"])
