@@ -202,6 +202,9 @@ def _processing(item: ET.Element, found: CartridgeQuestion, ident: str) -> None:
         for setting in condition.findall(f"{_QTI}setvar"):
             assert (setting.get("varname"), setting.get("action"), setting.text) == ("SCORE", "Set", "100")
             found.rights += [one.text or "" for one in equals]
+        if equals and found.kind == "multiple_choice":
+            # Moodle adds the feedback of conditions that go on to what all pupils are told.
+            assert condition.get("continue") == "No"
         for display in condition.findall(f"{_QTI}displayfeedback"):
             assert display.get("feedbacktype") == "Response"
             shown.add(display.get("linkrefid"))

@@ -45,6 +45,7 @@ _ASSESSMENT = {
     "qmd_feedbackpermitted": "Yes", "qmd_hintspermitted": "No", "qmd_solutionspermitted": "No",
     "cc_maxattempts": "unlimited",
 }  # fmt: skip
+_EARNED = '<setvar varname="SCORE" action="Set">100</setvar>'
 #: A drawing of a page; what names it begins with the name of its figure. Squared paper has no name.
 _DRAWING = re.compile(r'<svg (?:[^>]*aria-labelledby="([a-z0-9-]+)-t")?.*?</svg>', re.DOTALL)
 #: The greatest weight that a question can have.
@@ -227,17 +228,21 @@ def _given(asked: ShownQuestion, response: Response) -> str:
 
 
 def _processing(asked: ShownQuestion, response: Response) -> str:
-    rules = [_condition("<other/>", _display("general_fb"))]
-    rules += [_condition(_equal(option.letter), _display(f"{option.letter}_fb")) for option in asked.options]
-    rights = [asked.key.letter] if asked.key else response.accepted
-    if rights:
-        ways = "".join(_equal(_text(right), "" if asked.key else ' case="No"') for right in rights)
-        rules.append(_condition(ways, '<setvar varname="SCORE" action="Set">100</setvar>', "No"))
+    """Return what gives marks and feedback; Moodle takes the feedback of all conditions that go on as the general one.
+
+    Texts that are right stand in one condition, where Canvas and Moodle look for them.
+    """
+    rules = [_condition("<other/>", _display("general_fb"), "Yes")]
+    for option in asked.options:
+        earned = _EARNED if option.right else ""
+        rules.append(_condition(_equal(option.letter), earned + _display(f"{option.letter}_fb")))
+    if response.accepted:
+        rules.append(_condition("".join(_equal(_text(way), ' case="No"') for way in response.accepted), _EARNED))
     declared = '<decvar varname="SCORE" vartype="Decimal" minvalue="0" maxvalue="100"/>'
     return f"<outcomes>{declared}</outcomes>{''.join(rules)}"
 
 
-def _condition(tested: str, done: str, more: str = "Yes") -> str:
+def _condition(tested: str, done: str, more: str = "No") -> str:
     return f'<respcondition continue="{more}"><conditionvar>{tested}</conditionvar>{done}</respcondition>'
 
 

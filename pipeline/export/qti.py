@@ -12,10 +12,10 @@ from functools import partial
 from html import escape
 
 from pipeline.export.base import Selection, packed
-from pipeline.export.markup import blocks, drawings, language, line, named, paragraph, short, solution, stem
+from pipeline.export.markup import blocks, drawings, labelled, language, line, named, paragraph, short, solution, stem
 from pipeline.export.plain_text import plain
 from pipeline.export.responses import CHOICE, ESSAY, NUMBER, SHORT, Response, part_label, responses
-from pipeline.html import clean, count, slug
+from pipeline.html import clean, slug
 from pipeline.publish.questions import ShownQuestion
 from pipeline.publish.view import CourseView, LessonView
 
@@ -163,15 +163,13 @@ class _Item:
         )
 
     def _body(self) -> str:
-        text = stem(self.lesson, self.asked, lambda drawing: drawing.file)
-        if not self.asked.parts:
-            name, response, marks = self._rows[0]
-            return text + _interaction(name, response, marks, self.asked)
-        parts = []
-        for part, (name, response, marks) in zip(self.asked.parts, self._rows, strict=True):
-            words = f"<p><b>{part.label}</b> {line(part.ask)} ({count(marks, 'mark')})</p>"
-            parts.append(words + _interaction(name, response, marks, self.asked))
-        return text + "".join(parts)
+        """Return what is asked and how it is answered; Canvas reads the texts of divisions and paragraphs only."""
+        text = f"<div>{stem(self.lesson, self.asked, lambda drawing: drawing.file)}</div>"
+        asks = [labelled(part.label, part.ask, part.marks) for part in self.asked.parts] or [""]
+        return text + "".join(
+            ask + _interaction(name, response, marks, self.asked)
+            for ask, (name, response, marks) in zip(asks, self._rows, strict=True)
+        )
 
     def _processing(self) -> str:
         if self.asked.options:
