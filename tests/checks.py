@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from pipeline.content.checks import ROWS
+from pipeline.frameworks import REGIONS
 
 FAULTS: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parent / "calibration/faults.yaml").read_text(encoding="utf-8")
@@ -41,7 +42,8 @@ def documentation() -> str:
     rows = [
         f"| {row.number} | {row.severity} | {row.who} | {row.demands} | {seeded[row.number] or ''} |" for row in ROWS
     ]
-    rules = [f"- **{row.number}** {row.rule}" for row in ROWS if row.rule]
+    usage = f"In Scotland: {REGIONS['scotland'].rule}"
+    rules = [f"- **{row.number}** {row.rule.replace('[[rule_of_usage]]', usage)}" for row in ROWS if row.rule]
     return _INTRODUCTION + "\n".join(rows) + "\n" + _RULES + "\n".join(rules) + "\n"
 
 

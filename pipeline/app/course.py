@@ -227,7 +227,7 @@ def _with_todays_prompts(
     pins, identity = given
     total = int({**state.identity, **identity}.get("lessons") or 1)
     work = work_of(start.execution, total, state, identity, *wanted)
-    prompts = todays_prompts(state, pins)
+    prompts = todays_prompts(start.store, state, pins)
     left = sum(piece.name.startswith("lessons/") and piece.action == RUN for piece in work.pieces())
     if not (prompts and left):
         return pins, identity, work

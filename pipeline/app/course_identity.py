@@ -36,7 +36,7 @@ _PROMPT = "prompt:"
 
 def identity_of(asked: Identity, model: str, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what decides the work, as recorded, and the texts it is pinned to."""
-    prompts = load_prompts()
+    prompts = load_prompts(course.to_json())
     pins: dict[str, Any] = {f"{_PROMPT}{name}": text for name, text in prompts.items()}
     identity = {
         "author": author_kind(model),
@@ -66,14 +66,14 @@ def prompts_in(pins: Mapping[str, Any]) -> dict[str, str]:
     return {name.removeprefix(_PROMPT): text for name, text in pins.items() if name.startswith(_PROMPT)}
 
 
-def todays_prompts(state: RunState, pins: Mapping[str, Any]) -> dict[str, Any]:
+def todays_prompts(store: Store, state: RunState, pins: Mapping[str, Any]) -> dict[str, Any]:
     """Return the prompts of today's lessons that a run of an earlier schema of lessons is not pinned to, as pins.
 
     They have other names than its own: what it made from those stands, and the two are never mixed.
     """
     if f"{_PROMPT}{LESSON_PROMPTS[0]}" in {*state.pins, *pins}:
         return {}
-    prompts = load_prompts()
+    prompts = load_prompts(pinned(store, state, pins)[0].to_json())
     return {f"{_PROMPT}{name}": prompts[name] for name in LESSON_PROMPTS}
 
 

@@ -62,7 +62,7 @@ def plan_fork(store: Store, run: str, *, at: str, assignments: Sequence[str]) ->
 
 def _course_price(store: Store, child: RunState) -> tuple[Decimal | None, Decimal | None, str]:
     """Return (expected, worst) USD of the rest of a course, and where the expectation comes from."""
-    pins = todays_prompts(child, {})
+    pins = todays_prompts(store, child, {})
     course, prompts = pinned(store, child, pins)
     how, total = settings_now(Execution(), child.execution), int(child.identity.get("lessons") or 1)
     history = learn(store.heads(), str(child.identity.get("model")), course.subject)

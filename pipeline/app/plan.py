@@ -119,7 +119,7 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
     check_executor(execution)
     course = Catalogue(asked.catalogue).course(asked.subject, asked.level)
     model, now = asked.model or model_name(None), SystemClock().now()
-    store, prompts, scheme, state = open_store(execution.store_url), load_prompts(), None, None
+    store, prompts, scheme, state = open_store(execution.store_url), load_prompts(course.to_json()), None, None
     if not execution.force:
         claim = Claim("lessons", course.subject, course.level, author_kind(model))
         choice = choose_run(store.heads(), claim, identity_of(asked, model, course)[0], now)
@@ -130,7 +130,7 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
     changed: Mapping[str, Any] = {}
     if state is not None and state.pins:
         changed, pins = changed_settings(asked, state, accept=execution.accept_changes)
-        pins |= todays_prompts(state, pins)
+        pins |= todays_prompts(store, state, pins)
         identity = {**state.identity, **changed}
         model = str(identity.get("model") or model)
         course, prompts = pinned(store, state, pins)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-PEOPLE = (
-    "Aileen", "Amara", "Angus", "Ayesha", "Beth", "Bilal", "Callum", "Catriona", "Chidi", "Craig", "Daniel", "Eilidh",
-    "Ewan", "Farah", "Fergus", "Fiona", "Grace", "Hamish", "Hana", "Iain", "Imran", "Isla", "Jakub", "Kirsty", "Lewis",
-    "Mairi", "Marek", "Megan", "Mohammed", "Morag", "Nadia", "Niamh", "Oliwia", "Priya", "Rory", "Ruaridh", "Samira",
-    "Sandeep", "Sorcha", "Struan", "Tomasz", "Wei", "Yusuf", "Zara",
-)  # fmt: skip
-PLACES = (
-    "Aberdeen", "Arbroath", "Aviemore", "Ayr", "Campbeltown", "Dingwall", "Dumfries", "Dunblane", "Dundee", "Dunoon",
-    "Edinburgh", "Elgin", "Falkirk", "Fort William", "Galashiels", "Glasgow", "Greenock", "Inverness", "Kelso",
-    "Kilmarnock", "Kirkcaldy", "Kirkwall", "Lerwick", "Livingston", "Motherwell", "Oban", "Paisley", "Perth",
-    "Peterhead", "Portree", "Stirling", "Stornoway", "Stranraer", "Thurso", "Ullapool", "Wick",
-)  # fmt: skip
+import re
+
+from pipeline.frameworks import REGIONS, Region
+
+#: Those of Scotland: the shipped question bank draws from them.
+PEOPLE, PLACES = REGIONS["scotland"].people, REGIONS["scotland"].places
+#: A name of any region, in a text.
+_EVERY_PERSON = tuple(sorted({name for region in REGIONS.values() for name in region.people}))
+PERSON = re.compile(rf"\b(?:{'|'.join(_EVERY_PERSON)})\b")
+_EVERY_PLACE = {place for region in REGIONS.values() for place in region.places if place[0].isupper()}
+NAME = re.compile(rf"\b(?:{'|'.join(sorted({*_EVERY_PERSON, *_EVERY_PLACE}))})\b")
 #: Steps through the lists: without a common factor with their lengths, so that every name has its turn.
 _STEP = 7
 
 
-def cast(order: int) -> tuple[list[str], list[str]]:
+def cast(order: int, region: Region) -> tuple[list[str], list[str]]:
     """Return six people and three places for the lesson with this order."""
-    return _pick(PEOPLE, order, 6), _pick(PLACES, order, 3)
+    return _pick(region.people, order, 6), _pick(region.places, order, 3)
 
 
 def _pick(names: tuple[str, ...], order: int, number: int) -> list[str]:

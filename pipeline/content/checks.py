@@ -94,8 +94,7 @@ _OTHERS: Sequence[Row] = (
         "A keyword's definition does not hold the term; the term stands in an explainer, and better also in a "
         "question."),
     Row(29, "R", CRITIC, "pupils of the level hold the misconception, and its correction says why it is wrong"),
-    Row(30, "R", CODE, "British spelling, pounds and metric units", checks_text.britain,
-        "British spelling (colour, centre, metre, maths), pounds and pence, metric units."),
+    Row(30, "R", CODE, "spelling, money and units of the course's region", checks_text.region, "[[rule_of_usage]]"),
     Row(31, "R", CODE, "nothing outside the page, no stray talk", checks_text.stray,
         "Nothing outside the page: no link, picture, worksheet, book, video, web site or brand; no praise, no talk "
         "about yourself, no words to a reviewer."),

@@ -38,7 +38,7 @@ def _choices(case: Case) -> Iterator[tuple[str, Item, Sequence[Option]]]:
 def alike(case: Case) -> Iterator[Fault]:
     """Warn of more or fewer options than the level has, of one that stands out by its length, of longest right ones."""
     longest = []
-    row = level_row(str(case.course["level"]), case.course.get("age"))
+    row = level_row(case.course)
     for where, _, options in _choices(case):
         card = case.lesson.cards[int(where[1:].partition(".")[0]) - 1].kind
         if not row.fitting(len(options), card):

@@ -9,7 +9,7 @@ from statistics import mean
 from typing import Any
 
 from pipeline.content.banned_text import stray_talk
-from pipeline.content.cast import PEOPLE, PLACES
+from pipeline.content.cast import NAME, PERSON
 from pipeline.content.findings import Case, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item
 from pipeline.content.levels import level_row
@@ -49,7 +49,7 @@ def _grade(grave: bool) -> Severity:
 
 def reading(case: Case) -> Iterator[Fault]:
     """Check the length of sentences and words of explainers and twins against the level."""
-    row = level_row(str(case.course["level"]), case.course.get("age"))
+    row = level_row(case.course)
     terms = " ".join(keyword.split(":")[0].lower() for keyword in case.lesson.keywords)
     for number, card in enumerate(case.lesson.cards, 1):
         if isinstance(card, ExplainerCard):
@@ -77,7 +77,6 @@ def _syllables(word: str) -> int:
 #: Two questions that share more than this part of their runs of five words are near copies.
 _ALIKE = 0.6
 _RUN = 5
-_NAMES = re.compile(r"\b(?:" + "|".join(map(re.escape, (*PEOPLE, *PLACES))) + r")\b")
 
 
 def repeats(case: Case) -> Iterator[Fault]:
@@ -104,7 +103,7 @@ def asked_words(item: Mapping[str, Any]) -> list[str]:
     lines = [line for figure in item.get("figures", ()) for line in figure["lines"]]
     parts = [part["ask"] for part in item.get("parts", ())]
     options = sorted(option["text"] for option in item.get("options", ()))
-    text = _NAMES.sub("Name", " ".join([item["ask"], *lines, *parts, *options]))
+    text = NAME.sub("Name", " ".join([item["ask"], *lines, *parts, *options]))
     return _WORD.findall(text.lower())
 
 
@@ -182,7 +181,7 @@ _FOREIGN = re.compile(
 )
 
 
-def britain(case: Case) -> Iterator[Fault]:
+def region(case: Case) -> Iterator[Fault]:
     """Check for British spelling, pounds and metric units."""
     for where, text in case.texts:
         plain = without_formulas(text, " ")
@@ -200,9 +199,6 @@ def _american(text: str) -> tuple[str, str] | None:
     return next(((found[0], found.expand(british)) for found, british in kinds if found), None)
 
 
-_PERSON = re.compile(rf"\b(?:{'|'.join(PEOPLE)})\b")
-
-
 def names(case: Case) -> Iterator[Fault]:
     """Check that working, marks and feedback speak of the people of the question."""
     for where, item in case.lesson.items():
@@ -218,8 +214,7 @@ def _people(item: Item) -> list[str]:
 
 
 def _named(text: str) -> list[str]:
-    found = set(_PERSON.findall(text))
-    return [name for name in PEOPLE if name in found]
+    return sorted(set(PERSON.findall(text)))
 
 
 def variety(case: Case) -> Iterator[Fault]:

@@ -28,10 +28,11 @@ from pipeline.content.cast import cast
 from pipeline.content.fields import wire_schema
 from pipeline.content.lesson import BLIND_SCHEMA, CORRECTIONS_SCHEMA, LESSON_SCHEMA, AuthorReply, Solutions
 from pipeline.content.levels import level_text
-from pipeline.frameworks import standing
+from pipeline.frameworks import framework_of, region_of, standing
 from pipeline.lessons.course import Course, Group
+from pipeline.lessons.course_words import examples_of
 from pipeline.lessons.plan import Plan
-from pipeline.lessons.prompts import EXAMPLES, fields_of, render
+from pipeline.lessons.prompts import fields_of, render
 from pipeline.lessons.schemas import (
     CRITIQUE_SCHEMA,
     ENTRY_SCHEMA,
@@ -96,7 +97,7 @@ class Asks:
         data = {"kind": "entry", "course": self._about([entry]), "order": order, **shared}
         scheme = self._text("scheme", scheme=_marked(shared))
         system = [self._shared(), Segment(scheme + "\n" + self.prompts["entry"], cache=True)]
-        people, places = cast(order)
+        people, places = cast(order, region_of(self.course.to_json()))
         values = {"order": str(order), "people": ", ".join(people), "places": ", ".join(places)}
         # Prompts of earlier runs have no place for the names.
         known = {name: value for name, value in values.items() if name in fields_of(self.prompts["detail"])}
@@ -108,7 +109,7 @@ class Asks:
         entry = entries[order - 1]
         used = [other.model_dump(mode="json") for other in entries if other.order in entry.prerequisites]
         data = self._of(entry) | {"kind": "lesson", "entries": used}
-        people, places = cast(order)
+        people, places = cast(order, region_of(self.course.to_json()))
         text = self._text(
             "task",
             order=str(order),
@@ -217,14 +218,14 @@ class Asks:
         return render(name, self.prompts[name], values)
 
     def _frame(self) -> dict[str, str]:
-        return {"level": level_text(self.course.level, self.course.age), "course": course_text(self.course)}
+        return {"level": level_text(self.course.to_json()), "course": course_text(self.course)}
 
     def _author(self, entries: Iterable[OutlineEntry]) -> Segment:
         """Return what the author of every lesson reads, its corrections too."""
         prompt, values = self.prompts["author"], {**self._frame(), "scheme": _scheme_text(entries)}
         # Prompts of earlier runs hold their examples themselves.
         if "examples" in fields_of(prompt):
-            values["examples"] = self.prompts[EXAMPLES.get(self.course.subject, "examples_words")].strip()
+            values["examples"] = self.prompts[examples_of(self.course.subject)].strip()
         return Segment(render("author", prompt, values), cache=True)
 
     def _shared(self) -> Segment:
@@ -237,7 +238,7 @@ class Asks:
         groups = [
             {**group, "outcomes": [out for out in group["outcomes"] if out["id"] in wanted]} for group in full["groups"]
         ]
-        names = ("id", "subject", "level", "title", "code", "course_id", "framework", "region", "assessment")
+        names = ("id", "subject", "level", "title", "code", "course_id", "framework", "region", "age", "assessment")
         kept = {key: full[key] for key in names if key in full}
         cut: dict[str, Any] = without_empty({**kept, "groups": [group for group in groups if group["outcomes"]]})
         return cut
@@ -276,7 +277,7 @@ def _marked(data: Mapping[str, Any]) -> str:
 def course_text(course: Course) -> str:
     """Return the course as prompts show it: groups, outcomes and points with their ids."""
     _, level, _ = standing(course.to_json())
-    lines = [", ".join(filter(None, (course.title, course.code, level))) + "."]
+    lines = [", ".join(filter(None, (course.title, course.code, level or framework_of(course.to_json()).title))) + "."]
     for group in course.groups:
         lines += ["", _group_line(group)]
         for out in group.outcomes:

@@ -17,7 +17,9 @@ from pipeline.content.fields import MATHS_COMMANDS, Words
 from pipeline.drawing import figure
 from pipeline.errors import ConfigError
 from pipeline.files import read_regular
+from pipeline.frameworks import region_of
 from pipeline.lessons import schemas
+from pipeline.lessons.course_words import course_words
 from pipeline.lessons.plan import MAX_OUTCOMES, MAX_POINTS, POINT_LIMITS
 from pipeline.lessons.release import RULE
 from pipeline.maths import forms, notation, units
@@ -34,24 +36,29 @@ CRITIC_MODELS: tuple[type[BaseModel], ...] = (
 )  # fmt: skip
 
 
-def rule_tables() -> dict[str, str]:
-    """Return every generated text a prompt file may hold, by name."""
-    return {
+def rule_tables(course: Mapping[str, Any]) -> dict[str, str]:
+    """Return every text a prompt file may hold, by name: generated from the schemas, and what the course decides."""
+    region, words = region_of(course), course_words(course)
+    tables = {
         "lesson_fields": model_rules(LESSON_MODELS),
         "outline_fields": model_rules(OUTLINE_MODELS),
         "entry_fields": model_rules(ENTRY_MODELS),
         "critic_fields": model_rules(CRITIC_MODELS),
         "release_rule": RULE,
-        "criteria": "\n".join(f"- {key}: {name}" for key, name in schemas.CRITERION_NAMES.items()),
+        "criteria": "\n".join(
+            f"- {key}: {name.replace('natural setting', words['natural_setting'])}"
+            for key, name in schemas.CRITERION_NAMES.items()
+        ),
         "shape_rules": _lines(shape.rules()),
         "check_rules": _lines(row.rule for row in ROWS if row.rule),
         "notation_lines": _lines(notation.prompt_lines()),
-        "unit_lines": _lines(units.prompt_lines()),
-        "form_lines": "\n".join(forms.prompt_lines()),
+        "unit_lines": _lines(units.prompt_lines(region.currency, region.coin)),
+        "form_lines": "\n".join(forms.prompt_lines(region.coin_name)),
         "figure_kinds": _lines(figure.prompt_lines()),
         "lesson_limits": "\n".join(_lesson_limits()),
         "maths_commands": " ".join(f"\\{name}" for name in sorted(MATHS_COMMANDS)),
     }
+    return words | {name: _fill(name, text, _TABLE, words) for name, text in (tables | words).items()}
 
 
 def _lines(lines: Iterable[str]) -> str:
@@ -150,12 +157,6 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "reviewer": frozenset({"course", "level"}),
     "review": frozenset({"order", "points", "facts", "again"}),
 }
-#: Subject → the prompt with an example of each kind of item; other subjects have that of answers in words.
-EXAMPLES = {
-    "mathematics": "examples_mathematics", "application_of_mathematics": "examples_mathematics",
-    "physics": "examples_science", "chemistry": "examples_science", "biology": "examples_science",
-    "computing_science": "examples_computing",
-}  # fmt: skip
 #: Prompts of lessons of today's schema. Raise the schema's version, and they get other names.
 LESSON_PROMPTS = (
     "author", "examples_mathematics", "examples_science", "examples_computing", "examples_words",
@@ -168,8 +169,11 @@ _TABLE = re.compile(r"\[\[([a-z_]+)\]\]")
 _VALUE = re.compile(r"\{\{([a-z_]+)\}\}")
 
 
-def load_prompts(folder: Path = _FOLDER) -> dict[str, str]:
-    """Return every prompt by name, tables filled in, checked: what a run pins as "prompt:NAME".
+def load_prompts(course: Mapping[str, Any], folder: Path = _FOLDER) -> dict[str, str]:
+    """Return every prompt by name, tables filled in, checked: what a run of a course pins as "prompt:NAME".
+
+    Args:
+        course: Its JSON.
 
     Raises:
         ConfigError: A file is missing or unknown, or holds an unknown placeholder; names it.
@@ -178,11 +182,12 @@ def load_prompts(folder: Path = _FOLDER) -> dict[str, str]:
     if there != set(PLACEHOLDERS):
         wrong = ", ".join(sorted(there ^ set(PLACEHOLDERS)))
         raise ConfigError(f"{folder}: prompt files missing or unknown: {wrong}", code="invalid_prompt")
-    tables = rule_tables()
+    tables, currency = rule_tables(course), region_of(course).currency
     prompts = {}
     for name in PLACEHOLDERS:
         text = _text(folder / f"{name}.md")
-        prompts[name] = _fill(name, text, _TABLE, tables)
+        # Money is written in pounds here, and in the money of the region there.
+        prompts[name] = _fill(name, text, _TABLE, tables).replace("£", currency)
         _check(name, prompts[name])
     return prompts
 

@@ -56,7 +56,7 @@ class _Details(Part):
     emphasis: list[Annotated[Text, Words(2, 30)]] = Field(
         min_length=1, max_length=4, description="the difficulties to plan for"
     )
-    context: Annotated[Text, Words(2, 40)] = Field(description="one natural Scottish setting for the examples")
+    context: Annotated[Text, Words(2, 40)] = Field(description="one [[natural_setting]] for the examples")
 
 
 class EntryDetails(_Details, _Placed):
@@ -105,7 +105,7 @@ CRITERION_NAMES = {
     "Q4": "distractors diagnose",
     "Q5": "progression and load",
     "Q6": "mark scheme usable",
-    "Q7": "inclusive, natural Scottish setting",
+    "Q7": "inclusive, natural setting",
 }
 
 

@@ -252,14 +252,14 @@ TABLE = (
     Phrase(rf"to {_COUNT} significant figures?", "to two significant figures", "0.038", lambda m: f"{_count(m)} sf"),
     Phrase(rf"to {_COUNT} (?:s\.f\.|sig\.? ?figs?)", "to 2 s.f.", "0.038", lambda m: f"{_count(m)} sf"),
     Phrase(rf"to {_COUNT} (?:decimal places?|d\.p\.)", "to 1 decimal place", "12.6", lambda m: f"{_count(m)} dp"),
-    Phrase(r"to the nearest penny", "to the nearest penny", "£441.00", lambda m: "money"),
+    Phrase(r"to the nearest (?:penny|cent)\b", "to the nearest penny", "£441.00", lambda m: "money"),
     Phrase(
         rf"to the nearest (?P<step>{'|'.join(sorted(_STEPS, key=len, reverse=True))}|\d{{1,7}}(?:\.\d{{1,3}})?)\b",
         "to the nearest ten, to the nearest 0.5", "90 500", _step,
     ),
     Phrase(
-        r"to the nearest (?:(?:square |cubic )?(?:centi|milli|kilo)?metre|whole|integer|degree|pound|(?:kilo)?gram|"
-        r"litre|second|minute|hour|day|year|newton|joule|volt|per ?cent|[kcm]?m\b|[km]?g\b|m?l\b|°|£|%)",
+        r"to the nearest (?:(?:square |cubic )?(?:centi|milli|kilo)?metre|whole|integer|degree|pound|dollar|euro|"
+        r"(?:kilo)?gram|litre|second|minute|hour|day|year|newton|joule|volt|per ?cent|[kcm]?m\b|[km]?g\b|m?l\b|°|£|%)",
         "to the nearest whole number, to the nearest degree", "38°", lambda m: "nearest 1",
     ),
     Phrase(r"scientific notation|standard form", "in scientific notation", r"\(2.1\times 10^{10}\)", form=scientific),
@@ -329,11 +329,20 @@ def _forms(question: str) -> list[Phrase]:
     return [phrase for phrase in TABLE if phrase.form and any(phrase.found(question))]
 
 
-def prompt_lines() -> list[str]:
-    """Return what the author is told about rounding and form: the phrases that are understood."""
+def prompt_lines(coin: str) -> list[str]:
+    """Return what the author is told about rounding and form: the phrases that are understood.
+
+    Args:
+        coin: The smallest coin of the course's money; "" where it has none.
+    """
+    said = [
+        f"- {phrase.words.replace('penny', coin)}: {phrase.example}"
+        for phrase in TABLE
+        if "s.f." not in phrase.words and (coin or "penny" not in phrase.words)
+    ]
     return [
         "A question says in these words how its answer is rounded or written; without them the answer is exact, in any "
         "form, and money has two places or none:",
-        *(f"- {phrase.words}: {phrase.example}" for phrase in TABLE if "s.f." not in phrase.words),
+        *said,
         r"- make \(x\) the subject: \(x=\frac{y-1}{2}\)",
     ]

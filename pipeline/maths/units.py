@@ -34,7 +34,8 @@ _SYMBOLS: dict[str, tuple[str, str]] = {
     "MHz": ("1e6", "s-1"), "GHz": ("1e9", "s-1"), "THz": ("1e12", "s-1"), "T": ("1", "kg s-2 A-1"),
     "mT": ("1e-3", "kg s-2 A-1"), "K": ("1", "K"), "°C": ("1", "K"), "°": ("1", "degree"), 
     "rad": ("57.29577951308232", "degree"),
-    "%": ("1", "percent"), "£": ("1", "pound"), "p": ("1e-2", "pound"), "mol": ("1", "mol"), "dB": ("1", "decibel"),
+    "%": ("1", "percent"), "£": ("1", "pound"), "p": ("1e-2", "pound"), "¢": ("1e-2", "pound"),
+    "mol": ("1", "mol"), "dB": ("1", "decibel"),
     "bit": ("1", "bit"), "byte": ("8", "bit"), "KB": ("8e3", "bit"), "MB": ("8e6", "bit"), "GB": ("8e9", "bit"),
     "ly": ("9.4607e15", "m"), "mph": ("0.44704", "m s-1"),
 }  # fmt: skip
@@ -180,13 +181,16 @@ def asked(question: str) -> Iterator[str]:
                 yield name
 
 
-def prompt_lines() -> list[str]:
-    """Return what the author is told about units."""
+def prompt_lines(currency: str, coin: str) -> list[str]:
+    """Return what the author is told about units; `currency`, `coin`: signs of the course's money, or ""."""
     symbols = (
-        "m cm km m² cm³ litres ml g kg tonnes s min h days years m/s km/h m/s² N J W Pa A C V Ω F Hz T K °C ° % £ p"
+        "m cm km m² cm³ litres ml g kg tonnes s min h days years m/s km/h m/s² N J W Pa A C V Ω F Hz T K °C ° % "
+        f"{currency} {coin}"
     )
+    before, behind = f"{currency} before, " if currency else "", f"{coin}, " if coin else ""
     return [
-        "A unit stands after a number and a space: 12 cm, 9.8 m/s² or 9.8 m s⁻², 3 litres; £ before, p, %, ° behind.",
+        "A unit stands after a number and a space: 12 cm, 9.8 m/s² or 9.8 m s⁻², 3 litres; "
+        f"{before}{behind}%, ° behind.",
         f"Known are {', '.join(symbols.split())}, their multiples (mA, µF, kΩ, MeV), products and quotients, and words "
         "(square metres, metres per second).",
         "The unit fits the quantity: an area in cm², a volume in cm³ or litres, a velocity in m/s. Where the question "

@@ -45,6 +45,12 @@ CALCULATOR = {
 _TIMES, _GREEK = re.compile(r"(?<=\w)\*(?=\w)"), re.compile(r"(?<=[·(])(lambda|theta|alpha|omega)\b")
 
 
+def has_calculators(course: Mapping[str, Any]) -> bool:
+    """Return whether a course's JSON says of any part of its assessment that there is or is not a calculator."""
+    parts = (course.get("assessment") or {}).get("components") or ()
+    return any(part.get("calculator") is not None or "calculator" in (part.get("parts") or ()) for part in parts)
+
+
 def finding_line(found: object) -> str:
     """Return a recorded finding of the checks as a line."""
     if not isinstance(found, Mapping):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.content.cast import PLACES
+from pipeline.frameworks import region_of
 from pipeline.lessons.drafting.course import outcomes, printable
 from pipeline.lessons.drafting.exam import timed_components
 
@@ -17,7 +17,7 @@ LESSON_MINUTES, MOST_MINUTES = 50, 180
 MOST_NAMED = 20
 _SETTINGS = (
     "Bus and ferry times around {place}", "Prices in shops and cafés in {place}", "A school sports day in {place}",
-    "A walk and its map near {place}", "A community garden in {place}", "A ceilidh night in the hall in {place}",
+    "A walk and its map near {place}", "A community garden in {place}", "{evening} in the hall in {place}",
     "Recycling figures of a school in {place}", "Repairs to a boat in {place}", "Weather records from {place}",
     "A youth club's budget in {place}",
 )  # fmt: skip
@@ -28,6 +28,8 @@ def details(course: Mapping[str, Any], entries: Sequence[Mapping[str, Any]], ord
     entry = next(entry for entry in entries if entry["order"] == order)
     exam = entry["lesson_type"] == "mock_exam"
     titles = {outcome.id: outcome.title for outcome in outcomes(course)}
+    region = region_of(course)
+    place = region.places[order * 7 % len(region.places)]
     names = [printable(titles.get(ref, ref), 80) for ref in entry["outcome_refs"]]
     return {
         "order": order,
@@ -36,7 +38,7 @@ def details(course: Mapping[str, Any], entries: Sequence[Mapping[str, Any]], ord
         "prerequisites": needed(entries, entry),
         "summary": _summary(entry["lesson_type"], names),
         "emphasis": [_EMPHASIS[entry["lesson_type"]]],
-        "context": _SETTINGS[order % len(_SETTINGS)].format(place=PLACES[order * 7 % len(PLACES)]),
+        "context": _SETTINGS[order % len(_SETTINGS)].format(place=place, evening=region.evening),
     }
 
 

@@ -39,7 +39,7 @@ def lesson(
     if not parts:
         return {"not_written": missing}
     mixed = entry["calculator"] == "mixed" or not rules_of_calculators(course)
-    options = level_row(course["level"], course.get("age")).options
+    options = level_row(course).options
     chooser = Chooser(str(course["course_id"]), int(entry["order"]), parts, mixed=mixed, options=options)
     match entry["lesson_type"]:
         case "independent_practice":

@@ -30,7 +30,7 @@ from tests.unit.lessons.test_checks import put
 Json = dict[str, Any]
 FOLDER = Path(__file__).parents[2] / "calibration"
 GOOD = sorted(path.stem for path in FOLDER.glob("*.json"))
-PROMPTS = load_prompts()
+PROMPTS = load_prompts(Catalogue().course("mathematics", "national_5").to_json())
 BY = {"code": CODE, "solver": SOLVER, "critic": CRITIC}
 
 

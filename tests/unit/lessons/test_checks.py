@@ -242,4 +242,4 @@ def test_lengths_are_compared_as_they_are_printed() -> None:
 
 @pytest.mark.parametrize(("card", "fits"), [("check", True), ("starter", True), ("exit_ticket", False)])
 def test_three_options_will_do_in_checks_and_starters(card: str, fits: bool) -> None:
-    assert level_row("higher").fitting(3, card) is fits
+    assert level_row({"code": "C000 76", "level": "higher"}).fitting(3, card) is fits

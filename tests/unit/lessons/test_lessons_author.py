@@ -21,7 +21,7 @@ from tests.checking import MATHS, course, scheme_of
 from tests.servers.lessons import critique, solutions
 from tests.small_lesson import LESSON, fresh
 
-PROMPTS = load_prompts()
+PROMPTS = load_prompts(MATHS.to_json())
 OUTLINE = answer({"kind": "outline", "course": course(), "lessons": 1})
 ENTRIES = scheme_of(course(), 1)
 SCHEME = {

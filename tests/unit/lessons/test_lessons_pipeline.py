@@ -29,7 +29,10 @@ from tests.checking import MATHS
 from tests.servers.lessons import critique, solutions
 from tests.small_lesson import lesson_for
 
-PINS = {"catalogue": MATHS.to_json(), **{f"prompt:{name}": text for name, text in load_prompts().items()}}
+PINS = {
+    "catalogue": MATHS.to_json(),
+    **{f"prompt:{name}": text for name, text in load_prompts(MATHS.to_json()).items()},
+}
 
 
 class Shelf:

@@ -215,7 +215,8 @@ LESSONS = 6
 
 @pytest.fixture
 def asks() -> Asks:
-    return Asks(Catalogue().course("mathematics", "national_5"), load_prompts(), "claude-sonnet-5-5")
+    course = Catalogue().course("mathematics", "national_5")
+    return Asks(course, load_prompts(course.to_json()), "claude-sonnet-5-5")
 
 
 @pytest.fixture

@@ -1,0 +1,133 @@
+"""What prompts say otherwise from course to course: by its region, its kind of subject and its calculators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from pipeline.frameworks import Region, framework_of, region_of
+from pipeline.publish.view import has_calculators
+
+#: A subject's name → the prompt with an example of each kind of item; the first that fits counts.
+_EXAMPLES = (
+    (r"social_\w+|political_\w+|religi\w+", "examples_words"),
+    (r"\w*(?:comput|informatics|programming)\w*", "examples_computing"),
+    (r"\w*(?:math|algebra|geometry|calculus|statistics|numeracy|arithmetic)\w*", "examples_mathematics"),
+    (r"\w*(?:physic|chemi|biolog|science|engineering|electronic)\w*", "examples_science"),
+    (r".*", "examples_words"),
+)
+
+
+def examples_of(subject: str) -> str:
+    """Return the name of the prompt with the examples of a subject."""
+    return next(name for pattern, name in _EXAMPLES if re.fullmatch(pattern, subject))
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectKind:
+    """What the prompts say of subjects of one kind; each field fills the place of its name."""
+
+    #: How questions come about.
+    building: str
+    #: Examples of answers, and what stands behind the first words of a line of working.
+    answers: str
+    working: str
+    #: Examples of fields that are easily written badly.
+    key_points: str
+    prior: str
+    distractors: str
+    #: How a setting is chosen: in the scheme, and for one lesson.
+    context: str
+    setting: str
+    #: A mistake as pupils make it; and, for the critic, what is taught whole, and what goes too far.
+    mistake: str
+    both: str
+    beyond: str
+
+
+_NUMBERS = SubjectKind(
+    building="Choose the answer first and build the numbers from it: whole roots, [[whole]], short decimals, where the "
+    "topic allows it.",
+    answers=r"£12.50, 0.038 cm, \(3\sqrt{5}\), x = 2 or x = −3",
+    working=r", then after a line break (\n) the complete line of mathematics",
+    key_points='- "A surd is in its simplest form when no square number greater than 1 divides the number under the '
+    'root."\n- Not: "Understanding why surds are important."',
+    prior='- "You can list the square numbers from 1 to 144." (for simplifying surds)\n'
+    '- "lesson 3: You can find a common denominator of two fractions." (where lesson 3 taught it)\n'
+    '- Not: "You can simplify surds." (in the lesson that teaches it)',
+    distractors=r"- Gradient through (1, 2) and (3, 8): \(\frac{1}{3}\) turns the fraction over; 6 leaves out the "
+    "change in \\(x\\); \\(\\frac{5}{2}\\) adds the coordinates.\n"
+    '- Not: 100, 0 and "cannot be done".',
+    context="The context is one everyday setting[[inside]] that the numbers fit; no betting, alcohol, weight, crime, "
+    "death or weapon.",
+    setting="Choose the setting so that it fits one of these places and the numbers of the points.",
+    mistake='"adds the surds under one root", not "has difficulty with surds"',
+    both='both "simplify" and "rationalise" have an example and items',
+    beyond="[[logarithm]]",
+)
+_WORDS = SubjectKind(
+    building="A source or text that a question is about stands in ask, some sentences of it, with its author and year; "
+    "quote it truly, and call it made up where it is. Questions rise from finding and describing to explaining, "
+    "judging and a piece of writing; one that asks for an essay or a paragraph says how long it is and what it draws "
+    "on.",
+    answers="a name, a year, a sentence; of an essay or a letter the line that it argues or what it must hold, in one "
+    "or two sentences",
+    working=": what to look for, what to weigh, how to put it; a line of mathematics only where something is counted",
+    key_points='- "A source written at the time shows what its writer wanted readers to believe."\n'
+    '- Not: "Understanding why sources are important."',
+    prior='- "You can put events in the order of their dates." (for causes and consequences)\n'
+    '- "lesson 3: You can say who wrote a source, and when." (where lesson 3 taught it)\n'
+    '- Not: "You can judge how far a source can be trusted." (in the lesson that teaches it)',
+    distractors="- Why the city grew: because its harbour silted up turns the cause over; because people liked cities "
+    "names no cause; because the railway opened in 1890 is later than the growth.\n"
+    '- Not: "because of aliens" and "none of the above".',
+    context="The context is where the matter of the points is met: the time and place, the text, the conversation. "
+    "Everyday settings are those[[inside_or_near]]; betting, alcohol, weight, crime, death or weapons only where "
+    "the points themselves are about them.",
+    setting="Where the lesson needs everyday people and places, these serve; people and places of history and of texts "
+    "stay what they are.",
+    mistake='"takes the writer\'s opinion for a fact", not "has difficulty with sources"',
+    both='both "describe" and "explain" have an example and items',
+    beyond="a cause that no lesson has named",
+)
+#: What is said of calculators, where the course has some and where it has none.
+_CALCULATOR = {
+    True: "Calculator: non_calc where the point is examined without one or trains number work, calc where numbers are "
+    "awkward, mixed where both occur, exam_conditions in a mock exam.",
+    False: "Calculator: always non_calc; the course has none, and pages do not speak of it.",
+}  # fmt: skip
+
+
+def course_words(course: Mapping[str, Any]) -> dict[str, str]:
+    """Return what fills the places of a prompt file that depend on the course."""
+    region = region_of(course)
+    kind = _WORDS if examples_of(str(course["subject"])) == "examples_words" else _NUMBERS
+    words = _region_words(region) | {
+        "calculator": _CALCULATOR[has_calculators(course)],
+        "logarithm": framework_of(course).logarithm,
+    }
+    words |= {each.name: getattr(kind, each.name) for each in fields(kind)}
+    return words
+
+
+def _region_words(region: Region) -> dict[str, str]:
+    inside = f" in {region.title}" if region.title else ""
+    city, town, other, start, end = region.examples
+    return {
+        "schools": f"{region.adjective} schools" if region.adjective else f"schools{inside}",
+        "school": f"a {region.adjective} school" if region.adjective else f"a school{inside}",
+        "natural_setting": f"natural {region.adjective} setting" if region.adjective else f"natural setting{inside}",
+        "inside": inside,
+        "inside_or_near": inside or " of the pupils",
+        "home": region.title or "the pupils' own world",
+        "stereotypes": f"stereotypes of {region.title or 'any people'}",
+        "english": region.english,
+        "usage": f"{region.english}, {region.money}, {region.units}.",
+        "rule_of_usage": region.rule,
+        "natural": region.natural,
+        "whole": region.whole,
+        "coins": region.coins,
+        "city": city, "town": town, "other_town": other, "start": start, "end": end,
+    }  # fmt: skip
