@@ -234,27 +234,38 @@ REGIONS: Mapping[str, Region] = {
 FRAMEWORKS: Mapping[str, Framework] = {
     "none": Framework(""),
     "sqa": Framework("SQA", "scotland", "SCQF", logarithm="a logarithm at National 5"),
-    "national_curriculum_england": Framework("National Curriculum in England", "england", commands=(
-        "name, match, sort, count, draw",
-        "name, describe, compare, find, calculate in one step",
-        "state, describe, calculate, compare, suggest, explain simply",
-        "state, describe, calculate, compare, show that, explain, evaluate",
-        "describe, explain, show that, analyse, assess, evaluate, prove",
-    )),
-    "common_core": Framework("Common Core", "united_states", commands=(
-        "count, show, name, compare, tell",
-        "find, show, describe, compare, explain in a sentence",
-        "find, solve, represent, compare, interpret, explain",
-        "solve, model, interpret, construct, explain, justify",
-        "solve, model, derive, construct an argument, critique, prove",
-    )),
-    "ib": Framework("IB", commands=(
-        "name, list, draw, say",
-        "list, state, describe, outline",
-        "state, outline, describe, apply, explain",
-        "describe, explain, apply, analyse, justify",
-        "write down, find, calculate, show that, hence, determine, explain, justify, prove, discuss, evaluate",
-    )),
+    "national_curriculum_england": Framework(
+        "National Curriculum in England",
+        "england",
+        commands=(
+            "name, match, sort, count, draw",
+            "name, describe, compare, find, calculate in one step",
+            "state, describe, calculate, compare, suggest, explain simply",
+            "state, describe, calculate, compare, show that, explain, evaluate",
+            "describe, explain, show that, analyse, assess, evaluate, prove",
+        ),
+    ),
+    "common_core": Framework(
+        "Common Core",
+        "united_states",
+        commands=(
+            "count, show, name, compare, tell",
+            "find, show, describe, compare, explain in a sentence",
+            "find, solve, represent, compare, interpret, explain",
+            "solve, model, interpret, construct, explain, justify",
+            "solve, model, derive, construct an argument, critique, prove",
+        ),
+    ),
+    "ib": Framework(
+        "IB",
+        commands=(
+            "name, list, draw, say",
+            "list, state, describe, outline",
+            "state, outline, describe, apply, explain",
+            "describe, explain, apply, analyse, justify",
+            "write down, find, calculate, show that, hence, determine, explain, justify, prove, discuss, evaluate",
+        ),
+    ),
 }
 #: Other names of them, as people write them.
 _ALSO: Mapping[str, str] = {
