@@ -15,7 +15,7 @@ _EXAMPLES = (
     (r"social_\w+|political_\w+|religi\w+", "examples_words"),
     (r"\w*(?:comput|informatics|programming)\w*", "examples_computing"),
     (r"\w*(?:math|algebra|geometry|calculus|statistics|numeracy|arithmetic)\w*", "examples_mathematics"),
-    (r"\w*(?:physic|chemi|biolog|science|engineering|electronic)\w*", "examples_science"),
+    (r"\w*(?:physi|chemi|chimi|biolog|scien|ciencia|engineering|electronic)\w*", "examples_science"),
     (r".*", "examples_words"),
 )
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.content.levels import LEVEL_ROWS, level_row
+from pipeline.content.levels import level_row
 from pipeline.content.names import LEVELS, SUBJECTS, known_level, known_subject, level_name, shown, subject_name
 from pipeline.errors import CatalogueError
-from pipeline.frameworks import region_of, standing
+from pipeline.frameworks import SQA_LEVELS, region_of, standing
 from pipeline.lessons.catalogue import Catalogue, file_name, read_course
 from pipeline.lessons.course import Course, course_id
 from pipeline.lessons.syllabus.course_file import template
@@ -52,10 +52,10 @@ def test_name_that_a_course_file_would_not_pass_is_refused_at_once() -> None:
 
 
 def test_level_without_a_row_reads_as_its_age() -> None:
-    assert [level_row("ks3", age) for age in (7, 13, 16, 18, None)] == [
-        LEVEL_ROWS[name] for name in ("national_3", "national_4", "national_5", "higher", "national_5")
-    ]
-    assert level_row("national_4", 30) is LEVEL_ROWS["national_4"]
+    rows = [level_row({"level": "ks3", "age": age}) for age in (7, 10, 13, 16, 18)]
+    assert [row.sentence[1] for row in rows] == [14, 16, 20, 24, 28]
+    assert level_row({"level": "ks3"}) == rows[2]
+    assert level_row({"level": "national_4", "age": 30}) is SQA_LEVELS["national_4"]
 
 
 def test_id_of_a_course_is_of_letters_and_digits_and_its_own() -> None:
@@ -127,7 +127,7 @@ def test_template_is_valid_for_every_pair(tmp_path: Path) -> None:
     for subject, level in (("aom", "n3"), ("art", "h"), ("science", "KS3"), ("chemistry", "gcse"), ("数学", "9")):
         course = read_course(write(tmp_path, template(subject, level)))
         assert course.id == f"{subject_name(subject)}/{level_name(level)}"
-        assert (course.scqf is not None) == (known_level(level) in LEVEL_ROWS)
+        assert (course.scqf is not None) == (known_level(level) in SQA_LEVELS)
 
 
 def test_own_folder_adds_courses_and_wins_over_shipped_ones(tmp_path: Path) -> None:
