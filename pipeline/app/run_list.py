@@ -12,7 +12,6 @@ from pipeline.app.stores import open_list
 from pipeline.clock import parse_iso
 from pipeline.errors import CatalogueError, ConfigError
 from pipeline.records.statuses import COMPLETED, DETAILS, FAILED, IN_PROGRESS, PENDING, SKIPPED
-from pipeline.records.structure import number
 
 if TYPE_CHECKING:
     from pipeline.store.base import Head, Listable
@@ -164,7 +163,7 @@ def row_of(head: Head) -> RunRow:
         completed_at=max((str(step.get("completed_at") or "") for step in ended), default="")
         if status == COMPLETED
         else "",
-        worked_seconds=sum(took for step in ended if not number(took := step.get("duration_seconds"))),
+        worked_seconds=sum(took for step in ended if isinstance(took := step.get("duration_seconds"), int | float)),
         at_least=bool(sums.get("holes") or head.known),
         checkpoints=document.get("checkpoints") if threads else None,
         command=text("resume_command"),
