@@ -21,7 +21,8 @@ def course() -> Json:
         return {"id": name, "kind": "topic", "title": title, "cross_cutting": cross_cutting, "outcomes": rows}
 
     return {
-        "id": "mathematics/national_5", "title": "National 5 Mathematics", "code": "C847 75",
+        "id": "mathematics/national_5", "subject": "mathematics", "level": "national_5",
+        "title": "National 5 Mathematics", "code": "C847 75",
         "course_id": "course_c84775", "scqf": {"level": 5, "credits": 24}, "structure": "skills",
         "groups": [
             group("num", "Numerical skills", False, surds="Working with surds", indices="Laws of indices",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any
 
 from pipeline.html import clean
@@ -12,32 +13,37 @@ from pipeline.publish.view import CourseView, LessonView
 
 #: Version of the lessons in data/: of their schema, and raised with it.
 _VERSION = 2
+#: JSON Schemas of the files in data/; made from the models by tests/data_schemas.py.
+SCHEMAS = ("about", "course", "lesson", "scheme")
+_SCHEMAS = files("pipeline.publish").joinpath("schema")
 
 
 def build(view: CourseView) -> dict[str, bytes]:
     """Return {path: bytes} of data/ and markdown/."""
     bundle = view.bundle
-    files: dict[str, bytes] = {
-        "data/course.json": _json(bundle.course),
-        "data/scheme.json": _json(bundle.scheme),
-        "data/about.json": _json(
-            {
-                "course": bundle.name,
-                "draft": bundle.draft,
-                "about": bundle.about,
-                "failed": list(bundle.failed),
-                "sign_off": bundle.about.get("sign_off"),
-            }
-        ),
+    about = {
+        "course": bundle.name,
+        "draft": bundle.draft,
+        **view.rights,
+        "about": bundle.about,
+        "failed": list(bundle.failed),
+        "sign_off": bundle.about.get("sign_off"),
+    }
+    made = {f"data/schema/{name}.json": _SCHEMAS.joinpath(f"{name}.json").read_bytes() for name in SCHEMAS}
+    made |= {
+        "data/course.json": _json("course", bundle.course),
+        "data/scheme.json": _json("scheme", bundle.scheme),
+        "data/about.json": _json("about", about),
     }
     for lesson in view.lessons:
-        files[f"data/{lesson.file}.json"] = _json(_record(lesson))
-        files.update({f"markdown/{name}": text for name, text in markdown.files(view, lesson)})
-    return files
+        made[f"data/{lesson.file}.json"] = _json("lesson", _record(lesson))
+        made.update({f"markdown/{name}": text for name, text in markdown.files(view, lesson)})
+    return made
 
 
-def _json(value: object) -> bytes:
-    return (json.dumps(_cleaned(value), indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode("ascii")
+def _json(schema: str, value: Mapping[str, Any]) -> bytes:
+    made = _cleaned({**value, "$schema": f"schema/{schema}.json"})
+    return (json.dumps(made, indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode("ascii")
 
 
 def _cleaned(value: object) -> object:

@@ -36,9 +36,9 @@ _NEWER = {
 
 #: Offline courses, with the beginning of their content hash.
 COURSES = {
-    "mathematics national_5 18": "5d2c52d3e02b654a",
-    "application_of_mathematics national_4 5": "cc164a73bcc193d5",
-    "physics higher 5": "6ed8343f9183cbf1",
+    "mathematics national_5 18": "c6e8ee445079df0b",
+    "application_of_mathematics national_4 5": "fac0d06d301ff353",
+    "physics higher 5": "54f7d4b16f94fcd6",
 }
 
 

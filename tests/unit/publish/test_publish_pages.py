@@ -31,6 +31,7 @@ def test_site_holds_the_pages_of_a_course() -> None:
             "index.html", "scheme.html", "about.html", "answers/index.html", "site.css",
             *(f"{folder}/{name}.html" for folder in ("lessons", "answers") for name in (LESSON, SECOND)),
             "data/course.json", "data/scheme.json", "data/about.json",
+            *(f"data/schema/{name}.json" for name in ("about", "course", "lesson", "scheme")),
             *(f"data/{name}.json" for name in (LESSON, SECOND)),
             *(f"markdown/{name}{end}.md" for end in ("", "-answers") for name in (LESSON, SECOND)),
         ]
