@@ -19,6 +19,8 @@ def passages(value: str) -> list[Data]:
     out: list[Data] = []
     for passage in blocks(value):
         pieces = _line(passage.pieces, block=passage.kind == "formula")
+        if pieces and isinstance(pieces[0], str):
+            pieces[0] = pieces[0].lstrip(" ")
         if passage.kind not in ("ul", "ol"):
             out.append({"k": passage.kind, "line": pieces})
         elif out and out[-1]["k"] == passage.kind:
