@@ -19,6 +19,7 @@ from pipeline.app.course_identity import (
     prompts_in,
     scheme_of,
     todays_prompts,
+    unwritten_note,
 )
 from pipeline.app.course_work import RUN, CourseWork
 from pipeline.app.executors import on_executor
@@ -86,6 +87,8 @@ def lessons(asked: Identity, execution: Execution, *, listener: Listener, confir
     model = model_name(asked.model)
     if model == OFFLINE and asked.model is None:
         start.emit("note", text="No credential (ANTHROPIC_API_KEY): the offline author writes a draft, $0.00.")
+    if note := unwritten_note(asked, model, course):
+        start.emit("note", text=note)
     start.emit("looking", text=f"Looking for an unfinished run of this course in {start.store.url} ...")
     claim = Claim("lessons", course.subject, course.level, author_kind(model))
     identity, pins = identity_of(asked, model, course)

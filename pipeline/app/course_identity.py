@@ -27,6 +27,7 @@ from pipeline.store.base import Store
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.bank.topic import Bank
     from pipeline.lessons.schemas import Entry
     from pipeline.records.run import RunState
 
@@ -55,10 +56,32 @@ def bank_of(asked: Identity, model: str, course: Course) -> dict[str, Any]:
     """Return the question bank that decides a draft: the hash of its topics, and the user's own folder."""
     if author_kind(model) != OFFLINE:
         return {}
+    bank, folder = _bank(asked)
+    return {"bank": bank.hash(course.id), "bank_folder": folder and str(folder)}
+
+
+def unwritten_note(asked: Identity, model: str, course: Course) -> str:
+    """Return what a person should know of a draft that has topics for a part of its course alone; "" for others."""
+    if author_kind(model) != OFFLINE:
+        return ""
+    topics, every = _bank(asked)[0].paths, course.outcomes()
+    written = sum((course.id, out.id) in topics for out in every)
+    if written == len(every):
+        return ""
+    has = f"topics for {written} of the {len(every)} outcomes" if written else "no topics for any outcome"
+    does = "writes lessons on those alone" if written else "plans the lessons and writes none of them"
+    return (
+        f"The question bank has {has} of {course.title}: the offline author {does}. A model writes all of it: set "
+        "ANTHROPIC_API_KEY."
+    )
+
+
+def _bank(asked: Identity) -> tuple[Bank, Path | None]:
+    """Return the question bank, and the user's own folder in it."""
     from pipeline.bank.topic import Bank
 
-    folder = asked.bank and Path(os.path.abspath(os.path.expanduser(asked.bank)))
-    return {"bank": Bank([folder] if folder else []).hash(course.id), "bank_folder": folder and str(folder)}
+    folder = Path(os.path.abspath(os.path.expanduser(asked.bank))) if asked.bank else None
+    return Bank([folder] if folder else []), folder
 
 
 def prompts_in(pins: Mapping[str, Any]) -> dict[str, str]:

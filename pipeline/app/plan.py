@@ -21,7 +21,14 @@ from pipeline.app.cost_estimate import (
     total_usd,
 )
 from pipeline.app.course import work_of
-from pipeline.app.course_identity import changed_settings, identity_of, pinned, scheme_of, todays_prompts
+from pipeline.app.course_identity import (
+    changed_settings,
+    identity_of,
+    pinned,
+    scheme_of,
+    todays_prompts,
+    unwritten_note,
+)
 from pipeline.app.course_work import CourseWork
 from pipeline.app.executors import check_executor
 from pipeline.app.start import author_kind, model_name, settings_now
@@ -68,6 +75,8 @@ class CoursePlan:
     scheme: Sequence[Entry] | None = None
     #: Kinds of call that this start makes.
     made: Sequence[CallEstimate] = ()
+    #: What a person should know of what will not be written; "" if nothing.
+    note: str = ""
 
     @property
     def expected_usd(self) -> Decimal | None:
@@ -95,6 +104,7 @@ class CoursePlan:
             "estimated": True, "course": self.title, "model": self.model, "author": self.author,
             "lessons": self.lessons, "run": self.run or None, "ceiling_usd": self.ceiling_usd,
             "expected_usd": self.expected_usd, "worst_usd": self.worst_usd, "source": self.source, "ways": self.ways,
+            "note": self.note,
             "items": list(map(asdict, self.items)), "calls": list(map(asdict, self.made)),
             "prompts": [request.to_json() for request in self.requests],
         }  # fmt: skip
@@ -152,6 +162,7 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
     return CoursePlan(
         course.title, model, author_kind(model), lessons, ceiling, rows, calls.requests, others,
         to_pay(pieces, rows), state.run_id if state else "", asks, scheme, of_start(pieces, rows),
+        unwritten_note(asked, model, course),
     )  # fmt: skip
 
 

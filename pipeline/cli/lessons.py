@@ -105,6 +105,8 @@ def show_plan(plan: CoursePlan, *, as_json: bool, prompts: Path | None = None) -
         rows.append([item.name, item.action, item.why, *(cost if paid else [""] * 4)])
     say(table(head, rows, right=head[3:]))
     say(f"\n{where}")
+    if plan.note:
+        say(plan.note)
     say(f"The estimate is based on: {plan.source}.")
     for row in plan.made:
         calls = f"{row.calls:6.0f} call{'' if round(row.calls) == 1 else 's'} (at most {row.most_calls})"

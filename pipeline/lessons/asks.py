@@ -285,11 +285,12 @@ def course_text(course: Course) -> str:
             for point in out.points:
                 skills = f" ({'; '.join(point.skills)})" if point.skills else ""
                 lines.append(f"- {point.id}: {point.text}{skills}")
-    lines += ["", "Assessment:"]
+    parts = []
     for part in course.assessment.components:
         facts = part.model_dump(exclude_none=True, exclude={"id", "title"}, exclude_defaults=True)
-        lines.append(f"- {part.id}: {part.title}; " + ", ".join(f"{key} {value}" for key, value in facts.items()))
-    return "\n".join([*lines, "", "Marking:", *(f"- {line}" for line in course.marking)])
+        parts.append(f"- {part.id}: {part.title}; " + ", ".join(f"{key} {value}" for key, value in facts.items()))
+    lines += ["", "Assessment:", *(parts or ["- not stated"])]
+    return "\n".join([*lines, "", "Marking:", *(f"- {line}" for line in course.marking or ["not stated"])])
 
 
 def _group_line(group: Group) -> str:

@@ -26,7 +26,7 @@ _SMALL = frozenset({
 })  # fmt: skip
 _FIRST = "# One course. Check it with: subjects check FILE. List order is teaching order; ids are short, yours, unique."
 _CODE_NOTE = "optional: as printed in the course specification"
-_FRAMEWORK_NOTE = "optional: whose syllabus it is: SQA (also by such a code), Common Core, IB, …; else none"
+_FRAMEWORK_NOTE = "optional: whose syllabus: SQA (also by such a code), Common Core, IB, …"
 _AGE_NOTE = "usual age of the learners; sets sentences, steps and command words"
 _REGION = ("# region: Scotland", "optional: where its pupils live; else where the framework is at home")
 _OPTIONAL = (
@@ -101,7 +101,7 @@ def _head(subject: str, level: str, title: str, *, example: bool = False) -> str
 def _group(group: ListItem, names: _Names) -> Iterator[str]:
     name = names.group(group.text)
     kind = next((kind for kind in ("unit", "topic") if group.text.lower().startswith(kind)), "area")
-    yield from (f"  - id: {name}", f"    kind: {kind}", f"    title: {_scalar(group.text)}")
+    yield from (f"  - id: {_scalar(name)}", f"    kind: {kind}", f"    title: {_scalar(group.text)}")
     if group.code:
         yield f"    code: {_scalar(group.code)}"
     yield "    outcomes:"
@@ -110,9 +110,20 @@ def _group(group: ListItem, names: _Names) -> Iterator[str]:
         if out.code:
             yield f"        code: {_scalar(out.code)}"
         yield f"        title: {_scalar(out.text)}"
+        yield from _points(out.below)
+
+
+def _points(points: Sequence[ListItem]) -> Iterator[str]:
+    """Yield points; with their codes where each has one that is printed for it alone."""
+    codes = [point.code for point in points if any(map(str.isdigit, point.code))]
+    if len(set(codes)) < len(points):
         yield "        points:"
-        for point in out.below:
-            yield f"          - {_scalar(point.text)}"
+        yield from (f"          - {_scalar(point.text)}" for point in points)
+        return
+    yield "        standards:"
+    for point in points:
+        yield f"          - code: {_scalar(point.code)}"
+        yield f"            text: {_scalar(point.text)}"
 
 
 class _Names:

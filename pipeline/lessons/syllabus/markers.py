@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-_BULLETS = "•●○◦▪■□▫‣⁃∙·➢➤►▶✓✔❖◆◇\uf0b7\uf0a7\uf0d8\uf0fc\uf076"
+_BULLETS = "•●○◦▪■□▫‣⁃∙·➢➤►▶▸✓✔❖◆◇♦⬧★☆⦁⚫◾→»\uf0b7\uf0a7\uf0d8\uf0fc\uf076"
 #: These stand in texts too, so that a space must follow.
 _DASHES = "–—*+-"
 _BULLET = re.compile(rf"(?:(?P<sure>[{_BULLETS}])\s*|(?P<dash>[{_DASHES}])\s+|(?P<letter>[o§])\s+)(?P<rest>.*)")
+#: These never stand in a text: what comes after one on the same line is another item.
+_INNER_BULLET = re.compile(r"\s+(?=[•●▪■◆♦⬧⦁\uf0b7\uf0a7]\s*\S)")
 _TICK_BOX = re.compile(r"\[[ xX]?\]\s+")
 _DECIMAL = re.compile(r"(?P<code>\d{1,3}(?:\.\d{1,3}){1,5})[.:)]?\s+(?P<rest>\S.*)")
 _NUMBER = re.compile(r"(?:(?P<code>\d{1,3})[.):]|\((?P<inner>\d{1,3})\))\s+(?P<rest>\S.*)")
@@ -23,7 +25,7 @@ _CODE = re.compile(
     r"(?P<code>[A-Z]{1,8}[ -]?\d{1,4}[A-Za-z]?(?:[.-]\w{1,4})*|\d{1,2}(?:\.[A-Z]{1,4})+(?:\.\w{1,3})+)[.:)]?\s+"
     r"(?P<rest>\S.*)"
 )
-_ALONE = re.compile(rf"[{_BULLETS}{_DASHES}]|\d{{1,3}}(?:\.\d{{1,3}})+\.?|\d{{1,3}}[.)]|\(?[a-z]\)|\([ivx]+\)")
+_ALONE = re.compile(rf"[{_BULLETS}{_DASHES}]|\d{{1,3}}(?:\.\d{{1,3}})+\.?|\d{{1,3}}[.)]?|\(?[a-z]\)|\([ivx]+\)")
 _HEADING_WORD = re.compile(
     r"(?i)(unit|module|topic|section|theme|chapter|part|area|key area|strand|component|paper|domain|block|term|unité|"
     r"thème|chapitre|unidad|tema|kapitel|thema|lernfeld)\s+(\d{1,2}([.]\d{1,2})*|[A-Z]|[IVX]{1,4})(?![\w])"
@@ -48,6 +50,13 @@ class Marker:
     rest: str
     #: The bullet, or what stands round a number or letter, so that (a) and a. are two kinds.
     style: str = ""
+
+    def follows(self, other: Marker) -> bool:
+        """Say whether it comes next after another in one list; of bullets nobody can say."""
+        if "bullet" in (self.kind, other.kind):
+            return True
+        before, now = (re.split(r"[.-]", marker.code) for marker in (other, self))
+        return before[:-1] == now[:-1] or now[: len(before)] == before
 
     @property
     def depth(self) -> int:
@@ -113,6 +122,11 @@ def _shape(code: str) -> str:
     """Return what codes of one series have in common: AS for AS1.1 and AS2; 9.A.9 for 3.NF.A.1."""
     letters = re.match(r"[A-Z]+", code)
     return letters[0] if letters else "standard"
+
+
+def apart(text: str) -> list[str]:
+    """Return the items of a line that holds several, each with its bullet."""
+    return _INNER_BULLET.split(text)
 
 
 def is_alone(text: str) -> bool:

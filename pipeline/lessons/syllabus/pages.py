@@ -17,7 +17,9 @@ _LIGATURES = {ord(char): unicodedata.normalize("NFKC", char) for char in "ﬀﬁ
 _SPACES = {
     ord(char): " " for char in "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000"
 }
-_NOTHING = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u200e\u200f"))
+#: Controls, marks of direction and width; but for those that join letters of some scripts.
+_UNSEEN, _KEPT = ("Cc", "Cf", "Cs"), "\n\t\u00ad\u200c\u200d"
+_SOFT_HYPHEN = re.compile("\u00ad(?!\\s*$)")
 _BREAKS = re.compile("\r\n|[\r\v\u0085\u2028\u2029]")
 #: A page number on a line of its own, in words or between dashes.
 _PAGE = re.compile(
@@ -64,6 +66,16 @@ def page_lines(text: str) -> tuple[list[TextLine], list[str]]:
     return list(_kept(rows, dropped)), found
 
 
+def plain(text: str) -> str:
+    """Return a text with single letters for ligatures, plain spaces, and nothing that is not seen.
+
+    Hyphens that only show at the end of a line stay there.
+    """
+    text = text.translate(_LIGATURES).translate(_SPACES)
+    seen = "".join(char for char in text if char in _KEPT or unicodedata.category(char) not in _UNSEEN)
+    return _SOFT_HYPHEN.sub("", seen)
+
+
 def _rows(text: str) -> tuple[list[TextLine], set[int]]:
     """Return all lines that hold something, and the numbers of those that a new page begins with."""
     rows, breaks = [], set()
@@ -71,10 +83,7 @@ def _rows(text: str) -> tuple[list[TextLine], set[int]]:
     for number, raw in enumerate(_BREAKS.sub("\n", text).split("\n"), 1):
         if "\f" in raw:
             breaks.add(number)
-        line = raw.replace("\f", "").translate(_LIGATURES).translate(_SPACES).translate(_NOTHING).expandtabs(_TAB)
-        line = "".join(
-            char for char in line if char == "\u00ad" or unicodedata.category(char) not in ("Cc", "Cf", "Cs")
-        )
+        line = plain(raw.replace("\f", "")).expandtabs(_TAB)
         if not (kept := line.strip()):
             gap = True
             continue

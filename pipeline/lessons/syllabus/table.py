@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
+from pipeline.lessons.syllabus.pages import plain
 from pipeline.lessons.syllabus.text import read_outcomes
 from pipeline.lessons.syllabus.tree import ListItem, SourceTree, lines
 
@@ -32,6 +34,9 @@ _ROLES: Mapping[str, re.Pattern[str]] = {
         "bereich|thèmes?|chapitres?|unités?|domaines?|unidad\\w*|temas?|bloques?|áreas?",
     }.items()
 }
+#: Words of the name of a column, at most; but for those that say what people should learn.
+_NAME_WORDS = 4
+_ASKING = re.compile(r"(?i)(what |students|pupils|learners|by the end)")
 #: A cell like this is a printed code.
 _CODE = re.compile(r"\(?[A-Za-z]{0,8}[ .-]?\d[\w.-]{0,12}\)?|[A-Za-z]{1,2}|\d{1,2}(\.\w{1,4})+")
 
@@ -67,7 +72,8 @@ def read_table(text: str, delimiter: str = "") -> SourceTree:
     """
     rows = table_rows(text, delimiter)
     if all(len(row) == 1 for _, row in rows):
-        return read_outcomes("\n\n".join(row[0] for _, row in rows))
+        named = len(rows) > 1 and "outcome" in _roles(rows[0][1][0]) and len(rows[0][1][0].split()) < _NAME_WORDS
+        return read_outcomes("\n\n".join(row[0] for _, row in rows[named:]))
     found = _head(rows)
     notes: list[str] = []
     if found:
@@ -83,6 +89,7 @@ def read_table(text: str, delimiter: str = "") -> SourceTree:
 
 def table_rows(text: str, delimiter: str = "") -> list[tuple[int, list[str]]]:
     """Return the rows that hold something, each with the line it begins on, cells trimmed."""
+    text = plain(text.replace("\r\n", "\n").replace("\r", "\n"))
     first, _, rest = text.partition("\n")
     begin = 1
     if found := re.fullmatch(r'"?sep=(.)"?\s*', first):
@@ -93,13 +100,18 @@ def table_rows(text: str, delimiter: str = "") -> list[tuple[int, list[str]]]:
 
 
 def _parsed(text: str, delimiter: str, begin: int) -> list[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    # A mark that is never closed would take all rows after it into one cell.
+    closed = text.count('"') % 2 == 0
+    source, quoting = io.StringIO(text, newline=""), csv.QUOTE_MINIMAL if closed else csv.QUOTE_NONE
+    reader = csv.reader(source, delimiter=delimiter, skipinitialspace=True, quoting=quoting)
     rows, line = [], begin
-    for row in reader:
-        cells = [cell.replace("\u00a0", " ").strip().removeprefix("\ufeff") for cell in row]
-        if any(cells):
-            rows.append((line, cells))
-        line = begin + reader.line_num
+    with contextlib.suppress(csv.Error):
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            cells = cells if closed else [cell.strip('"') for cell in cells]
+            if any(cells):
+                rows.append((line, cells))
+            line = begin + reader.line_num
     return rows
 
 
@@ -122,6 +134,8 @@ def _head(rows: Sequence[tuple[int, list[str]]]) -> tuple[int, _Columns] | None:
 
 def _named(head: Sequence[str]) -> _Columns | None:
     roles = [_roles(name) for name in head]
+    if len({role for found in roles for role in found}) < 2 and max(len(name.split()) for name in head) > 2:
+        return None
     codes = [place for place, found in enumerate(roles) if "code" in found]
     group_code = next((place for place in codes if "group" in roles[place]), None)
     points = tuple(place for place, found in enumerate(roles) if "point" in found and "code" not in found)
@@ -139,8 +153,13 @@ def _named(head: Sequence[str]) -> _Columns | None:
 
 
 def _roles(name: str) -> list[str]:
-    plain = name.strip().rstrip(":")
-    return ["code"] if plain in ("#", "№") else [role for role, words in _ROLES.items() if words.search(plain)]
+    """Return what the name of a column may mean; a text that is no name means nothing."""
+    name = name.strip().rstrip(":")
+    if name in ("#", "№"):
+        return ["code"]
+    if any(char.isdigit() for char in name) or (len(name.split()) > _NAME_WORDS and not _ASKING.match(name)):
+        return []
+    return [role for role, words in _ROLES.items() if words.search(name)]
 
 
 def _guessed(rows: Sequence[Sequence[str]]) -> _Columns:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from pipeline.lessons.syllabus.markers import LEAD_IN, Marker, Marks, as_heading, is_alone, marks_of
+from pipeline.lessons.syllabus.markers import LEAD_IN, Marker, Marks, apart, as_heading, is_alone, marks_of
 from pipeline.lessons.syllabus.pages import TextLine, page_lines
 from pipeline.lessons.syllabus.tree import ListItem, SourceTree, lines
 
@@ -22,12 +22,15 @@ _GOES_ON = frozenset({
     "their", "its", "that", "which", "between", "into", "including", "der", "die", "das", "und", "von", "mit", "de",
     "du", "des", "la", "le", "les", "et", "el", "los", "y",
 })  # fmt: skip
+#: Ends of a sentence that leads into a list.
+_LEADS = (":", "…", "...", "–", "-", " to", " that", " how")
 _HYPHEN = re.compile(r"(?P<word>[^\W\d_]+)[-\u00ad‐]$")
 #: Words that keep their hyphen.
 _KEEP = frozenset({
     "non", "self", "co", "pre", "post", "anti", "multi", "cross", "well", "long", "short", "high", "low", "two",
     "three", "one", "half", "re", "semi", "inter",
 })  # fmt: skip
+_END = re.compile(r"(?i)[;,:](\s+(and|or|und|et|y))?$")
 _RULE = re.compile(r"[=_*-]{3,}|(\* ){2,}\*")
 _UNDERLINE = re.compile(r"={3,}|-{3,}")
 _EMPHASIS = re.compile(r"\*\*(.+?)\*\*|__(.+?)__|`([^`]+)`|\[([^\]]+)\]\([^)\s]+\)|(?<!\*)\*([^*\s][^*]*?)\*(?!\*)")
@@ -111,6 +114,8 @@ def _with_marks(rows: Iterator[TextLine]) -> list[TextLine]:
         if alone:
             found.append(replace(alone, text=f"{alone.text} {row.text}"))
             alone = None
+        elif len(parts := apart(row.text)) > 1:
+            found += [replace(row, text=part, gap=row.gap and place == 0) for place, part in enumerate(parts)]
         elif is_alone(row.text):
             alone = row
         else:
@@ -124,11 +129,11 @@ def _with_marks(rows: Iterator[TextLine]) -> list[TextLine]:
 def _pieces(rows: Sequence[TextLine], marks: Marks, joins: _Joins, whole: str) -> list[_Piece]:
     width = max((len(row.text) + row.indent for row in rows), default=0)
     pieces: list[_Piece] = []
-    for row in rows:
-        marker = marks.of(row.text)
+    found = [marks.of(row.text) for row in rows]
+    for row, marker, following in zip(rows, found, [*found, None][1:], strict=True):
         heading, text = as_heading(row.text) if marker is None else ("", marker.rest)
         last = pieces[-1] if pieces else None
-        if last and not heading and _continues(last, row, marker, width):
+        if last and not heading and _continues(last, row, marker, following, width):
             last.text = _joined(last.text, row.text, joins, whole)
             last.length = len(row.text) + row.indent
             continue
@@ -136,8 +141,12 @@ def _pieces(rows: Sequence[TextLine], marks: Marks, joins: _Joins, whole: str) -
     return pieces
 
 
-def _continues(last: _Piece, row: TextLine, marker: Marker | None, width: int) -> bool:
-    """Say whether a line goes on with the text of the one before it."""
+def _continues(last: _Piece, row: TextLine, marker: Marker | None, following: Marker | None, width: int) -> bool:
+    """Say whether a line goes on with the text of the one before it.
+
+    Args:
+        following: What stands before the line after it.
+    """
     if last.heading.startswith(("#", "bold")):
         return False
     first = row.text[0]
@@ -152,7 +161,15 @@ def _continues(last: _Piece, row: TextLine, marker: Marker | None, width: int) -
         return last.heading == "capitals" and row.text.isupper() and last.length >= _FULL * width > _NARROW
     if first.islower() or first in ",;)" or _is_open(last.text):
         return True
-    return last.length >= _FULL * width and last.length >= _NARROW
+    if last.length < max(_FULL * width, _NARROW):
+        return False
+    # A full line, and a capital: a name at the end of a sentence, or a heading that a new list begins after.
+    ends = last.text[-1] in ".;!?" or (following and last.marker and not following.follows(last.marker))
+    return not (ends and following and _could_be_heading(row.text))
+
+
+def _could_be_heading(text: str) -> bool:
+    return len(text.split()) <= _HEADING_WORDS and text[-1] not in ".;,?!"
 
 
 def _is_open(text: str) -> bool:
@@ -188,7 +205,7 @@ def _find_headings(pieces: Sequence[_Piece]) -> None:
         following = next((other for other in after if not _is_lead_in(other)), None)
         if piece.text.endswith(":"):
             piece.heading, piece.text = "plain", piece.text.rstrip(": ")
-        elif following is None or len(piece.text.split()) > _HEADING_WORDS or piece.text[-1] in ".;,?!":
+        elif following is None or not _could_be_heading(piece.text):
             continue
         elif listed:
             is_next = following.marker is not None or following.heading != "" or _is_lead_in(after[0])
@@ -200,7 +217,7 @@ def _find_headings(pieces: Sequence[_Piece]) -> None:
 
 
 def _is_lead_in(piece: _Piece) -> bool:
-    return not piece.marker and piece.text[-1] in ":….-–" and bool(LEAD_IN.fullmatch(piece.text))
+    return not piece.marker and piece.text.endswith(_LEADS) and bool(LEAD_IN.fullmatch(piece.text))
 
 
 def _tree(pieces: Sequence[_Piece]) -> tuple[list[ListItem], str]:
@@ -210,7 +227,9 @@ def _tree(pieces: Sequence[_Piece]) -> tuple[list[ListItem], str]:
     items: list[tuple[Marker, int, ListItem]] = []
     for piece in pieces:
         marker = piece.marker
-        node = ListItem(piece.text, piece.line, marker.code if marker else "", bool(piece.heading), not marker)
+        node = ListItem(
+            _trimmed(piece.text), piece.line, marker.code if marker else "", bool(piece.heading), not marker
+        )
         if piece.heading:
             node.loose = False
             headings, items = [*_above(headings, piece.heading), (piece.heading, node)], []
@@ -220,10 +239,15 @@ def _tree(pieces: Sequence[_Piece]) -> tuple[list[ListItem], str]:
             parent = items[-1][2] if items else headings[-1][1] if headings else top
             items.append((marker, piece.indent, node))
         else:
-            items = []
             parent = headings[-1][1] if headings else top
         parent.below.append(node)
     return _titled(top.below)
+
+
+def _trimmed(text: str) -> str:
+    """Return a text without what ends an item of a list in print: a semicolon, "; and", the stop of one sentence."""
+    text = _END.sub("", text)
+    return text.removesuffix(".") if text.find(". ") < 0 and not text.endswith("..") else text
 
 
 #: Kinds of headings, the highest first; those in words stand among each other as they first appear.

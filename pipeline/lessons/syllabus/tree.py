@@ -51,10 +51,7 @@ def groups_of(reading: SourceTree, title: str) -> tuple[list[ListItem], list[str
     roots = _dropped(reading.roots, notes)
     while len(roots) == 1 and roots[0].heading and _height(roots[0]) > _FLOORS:
         roots = roots[0].below
-    headed: list[ListItem] = []
-    alone: list[ListItem] = []
-    for root in roots:
-        (headed if _is_group(root) else alone).append(root)
+    headed, alone = _parted(roots)
     found = [ListItem(title, alone[0].line, below=alone)] if alone else []
     for root in headed:
         found += _split(root)
@@ -78,13 +75,16 @@ def _height(node: ListItem) -> int:
     return 1 + max(map(_height, node.below), default=0)
 
 
-def _is_group(node: ListItem) -> bool:
-    """Say whether what stands below is a list of outcomes; else they are points of an outcome."""
-    if not node.below:
-        return False
-    return (
-        node.heading or _height(node) >= _FLOORS or (bool(node.code) and any(_within(node, low) for low in node.below))
-    )
+def _parted(roots: Sequence[ListItem]) -> tuple[list[ListItem], list[ListItem]]:
+    """Return the groups and the outcomes among what stands at the left.
+
+    Items of one list are all the same: groups where lists of lists stand below each, or numbers that go on from its
+    own; else what stands below them are points.
+    """
+    items = [root for root in roots if not root.heading]
+    whole = all(_height(root) >= _FLOORS or any(_within(root, low) for low in root.below) for root in items)
+    headed = [root for root in roots if root.below and (root.heading or whole)]
+    return headed, [root for root in roots if root not in headed]
 
 
 def _within(node: ListItem, below: ListItem) -> bool:
@@ -104,6 +104,8 @@ def _dropped(nodes: list[ListItem], notes: list[str]) -> list[ListItem]:
             below = kept(node.below)
             if node.loose and marked:
                 loose.append(node.line)
+            elif not any(map(str.isalnum, node.text)):
+                found += below
             elif node.heading and not below:
                 empty.append(node.line)
             else:
@@ -134,6 +136,9 @@ def _split(group: ListItem) -> Iterator[ListItem]:
 def _outcome(node: ListItem, notes: list[str]) -> ListItem:
     """Return an outcome with its points, every text short enough; without points of its own, its text is its point."""
     texts = list(_flat(node.below)) or [ListItem(node.text, node.line)]
+    if node.below and len(texts) == 1:
+        # "Motion: graphs; equations; falling objects" is three points.
+        texts = [replace(texts[0], text=part) for part in re.split(r";\s+", texts[0].text) if part]
     points = [replace(point, text=part, below=[]) for point in texts for part in _cut(point.text)]
     title, *more = _cut(node.text)
     if more or len(points) != len(texts):
