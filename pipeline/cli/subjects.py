@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pipeline.cli.options import OneOf, json_option
+from pipeline.cli.options import OneOf, json_option, own_option
 from pipeline.cli.run_options import settings_options
 from pipeline.cli.text import count, one_line, say, say_json, table, warn
 from pipeline.content.names import LEVELS, SUBJECTS, level_name, subject_name
@@ -69,9 +69,14 @@ def _names(names: Mapping[str, Sequence[str]]) -> str:
 @subjects.command("new")
 @click.argument("subject", type=OneOf("subject", SUBJECTS))
 @click.argument("level", type=OneOf("level", LEVELS))
-def new(subject: str, level: str) -> None:
-    """Print a course file to fill in."""
-    say(template(subject, level).rstrip("\n"))
+@json_option
+def new(subject: str, level: str, as_json: bool) -> None:
+    """Print a course file to fill in, for any subject and level."""
+    text = template(subject, level)
+    if as_json:
+        say_json({"file": file_name(subject_name(subject), level_name(level)), "text": text})
+        return
+    say(text.rstrip("\n"))
 
 
 @subjects.command("import")
@@ -79,33 +84,53 @@ def new(subject: str, level: str) -> None:
 @click.argument("subject", type=OneOf("subject", SUBJECTS))
 @click.argument("level", type=OneOf("level", LEVELS))
 @settings_options("catalogue", catalogue="Folder that the course file is written into; made where it is not there.")
-@click.option("--title", default="", metavar="TEXT", help="Title of the course.  [default: its level and subject]")
-@click.option("--encoding", default="", metavar="NAME", help="Of FILE, such as cp1251.  [default: found out]")
+@own_option(
+    "subjects_import",
+    "--title",
+    default="",
+    metavar="TEXT",
+    help="Title of the course.  [default: its level and subject]",
+)
+@own_option(
+    "subjects_import",
+    "--encoding",
+    default="",
+    metavar="NAME",
+    help="Encoding of FILE, such as cp1251.  [default: found out]",
+)
 @click.option("--overwrite", is_flag=True, help="Replace the course file that is there.")
+@json_option
 def import_(
-    file: Path, subject: str, level: str, catalogue: Path | None, title: str, encoding: str, overwrite: bool
-) -> None:
-    """Make a course file from a list of outcomes: .csv, .txt or .md.
+    file: Path, subject: str, level: str, catalogue: Path | None, title: str, encoding: str, overwrite: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Make a course file from a list of outcomes: .csv, .tsv, .txt or .md.
 
     Shows what was understood; look it over, and change the course file where it is wrong.
     """
     subject, level = subject_name(subject), level_name(level)
     found = read_list(file, subject, level, title=title, encoding=encoding)
-    _show(file, found)
-    if catalogue is None:
+    if not as_json:
+        _show(file, found)
+    target = _write(catalogue / file_name(subject, level), found.text, overwrite=overwrite) if catalogue else None
+    if as_json:
+        say_json(_understood(found) | {"written": str(target) if target else None})
+    elif target is None:
         say("Nothing was written: --catalogue DIR names the folder for the course file.")
-        return
-    target = catalogue / file_name(subject, level)
+    else:
+        say(f"Written: {target} ({read_course(target).title}).")
+        say(f"Make the course: ./pipeline.sh lessons --subject {subject} --level {level} --catalogue {catalogue}")
+
+
+def _write(target: Path, text: str, *, overwrite: bool) -> Path:
     if target.exists() and not overwrite:
         raise CatalogueError(f"{target}: is there already.", code="course_file_exists", hint="--overwrite replaces it.")
     try:
-        catalogue.mkdir(parents=True, exist_ok=True)
-        replace_file(target, found.text.encode())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(target, text.encode())
     except OSError as error:
         raise CatalogueError(f"{target}: cannot be written: {error.strerror}", code="unwritable_file") from None
-    course = read_course(target)
-    say(f"Written: {target} ({course.title}).")
-    say(f"Make the course: ./pipeline.sh lessons --subject {subject} --level {level} --catalogue {catalogue}")
+    return target
 
 
 def _show(file: Path, found: OutcomeList) -> None:
@@ -120,14 +145,35 @@ def _show(file: Path, found: OutcomeList) -> None:
         f"{count(found.points, 'point')}.")  # fmt: skip
     for note in found.notes:
         say(note)
-    say("Left blank: assessment, marking, code, framework, region. Nothing says them; the course file shows where.")
+    say("Left blank, since the list does not say it: code, framework, region, assessment, marking. The course file "
+        "shows where each stands.")  # fmt: skip
+
+
+def _understood(found: OutcomeList) -> dict[str, Any]:
+    groups = [
+        {
+            "title": group.text,
+            "code": group.code,
+            "outcomes": [
+                {"title": out.text, "code": out.code, "line": out.line, "points": [point.text for point in out.below]}
+                for out in group.below
+            ],
+        }
+        for group in found.groups
+    ]
+    return {"encoding": found.encoding, "groups": groups, "notes": list(found.notes), "text": found.text}
 
 
 @subjects.command("check")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-def check(file: Path) -> None:
+@json_option
+def check(file: Path, as_json: bool) -> None:
     """Read a course file as a run would; report every fault with its line and key."""
     course = read_course(file)
+    if as_json:
+        say_json({"file": str(file), "title": course.title, "code": course.code, "groups": len(course.groups),
+                  "outcomes": _outcomes(course)})  # fmt: skip
+        return
     code = f" ({course.code})" if course.code else ""
     say(f"{file}: {course.title}{code}, {count(len(course.groups), 'group')}, "
         f"{count(_outcomes(course), 'learning outcome')}. No faults.")  # fmt: skip

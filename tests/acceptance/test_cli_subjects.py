@@ -38,6 +38,54 @@ def test_subjects_of_an_own_folder_stand_beside_the_shipped_and_are_checked(cli:
     assert (refused.code, "longer than 40 characters" in refused.err) == (2, True)
 
 
+SYLLABUS = """Unit 1: Cells
+Pupils should be able to:
+1. Describe the parts of a cell
+2. Explain osmosis
+Unit 2: Energy
+3. Compare fuels
+"""
+
+
+def test_import_shows_what_it_understood_and_writes_a_course_that_is_made(cli: Cli, tmp_path: Path) -> None:
+    source, folder = tmp_path / "ks3.txt", tmp_path / "courses"
+    source.write_text(SYLLABUS)
+    said = cli("subjects", "import", str(source), "Science", "Key Stage 3")
+    assert "Nothing was written" in said.out
+    assert not folder.exists()
+    into = ("--catalogue", str(folder))
+    said = cli("subjects", "import", str(source), "Science", "Key Stage 3", *into)
+    file = folder / "science-ks3.yaml"
+    assert said.code == 0
+    for part in ("Unit 1: Cells", "Explain osmosis", "3 learning outcomes in 2 groups", "(line 2)", f"Written: {file}"):
+        assert part in said.out
+    assert (
+        cli("subjects", "check", str(file)).out == f"{file}: KS3 Science, 2 groups, 3 learning outcomes. No faults.\n"
+    )
+    # Nothing is replaced unless that is asked for.
+    again = cli("subjects", "import", str(source), "science", "ks3", *into)
+    assert (again.code, "is there already" in again.err) == (2, True)
+    row = cli("subjects", "import", str(source), "science", "ks3", *into, "--overwrite", "--title", "Lower Science",
+              "--json").json()[0]  # fmt: skip
+    assert [group["title"] for group in row["groups"]] == ["Unit 1: Cells", "Unit 2: Energy"]
+    assert (row["groups"][1]["outcomes"][0]["line"], row["written"]) == (6, str(file))
+    plan = cli("lessons", "--subject", "Science", "--level", "ks3", *into, "--lessons", "3", "--dry-run").out
+    assert "Lower Science, 3 lessons" in plan
+
+
+def test_subjects_names_files_of_the_folder_that_it_does_not_read(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "syllabus.pdf").write_bytes(b"%PDF")
+    (tmp_path / "latin.yml").write_text("catalogue: 1\n")
+    text = cli("subjects", "new", "latin", "gcse").out
+    (tmp_path / "Latin-GCSE.yml").write_text(text)
+    said = cli("subjects", "--catalogue", str(tmp_path))
+    assert [line for line in said.err.splitlines() if "is not read" in line] == [
+        f"Warning: {tmp_path / name} is not read: its name is not SUBJECT-LEVEL.yaml."
+        for name in ("latin.yml", "syllabus.pdf")
+    ]
+    assert "GCSE Latin" in said.out
+
+
 def test_recover_appends_what_the_disk_had_refused_once(root: Path, cli: Cli, tmp_path: Path) -> None:
     run = Script(root).begin("seed").leave()
     fact = RunEnded("in_progress", "interrupted")

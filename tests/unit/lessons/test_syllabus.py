@@ -1,0 +1,273 @@
+"""Lists of outcomes as teachers have them become course files: texts of all kinds, PDF copies, tables, encodings."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import CatalogueError
+from pipeline.lessons.catalogue import read_course
+from pipeline.lessons.syllabus.outcome_list import OutcomeList, read_list
+from pipeline.lessons.syllabus.tree import ListItem
+
+#: A tree as tests write it: group → outcomes, each a text or (text, its points).
+Tree = dict[str, list[str | tuple[str, list[str]]]]
+
+
+def understood(tmp_path: Path, text: str | bytes, end: str = ".txt", encoding: str = "") -> OutcomeList:
+    path = tmp_path / f"outcomes{end}"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    found = read_list(path, "science", "ks3", encoding=encoding)
+    # Whatever was understood, the file passes the check that a run makes.
+    written = tmp_path / "science-ks3.yaml"
+    written.write_text(found.text, encoding="utf-8")
+    course = read_course(written)
+    assert [group.title for group in course.groups] == [group.text for group in found.groups]
+    assert [[point.text for point in out.points] for out in course.outcomes()] == [
+        [point.text for point in out.below] for group in found.groups for out in group.below
+    ]
+    return found
+
+
+def tree(groups: Sequence[ListItem]) -> Tree:
+    return {group.text: [_outcome(out) for out in group.below] for group in groups}
+
+
+def _outcome(out: ListItem) -> str | tuple[str, list[str]]:
+    text, points = f"{out.code} {out.text}".strip(), [point.text for point in out.below]
+    return text if points == [out.text] else (text, points)
+
+
+#: What a text is an example of; the text; what is understood.
+TEXTS: list[tuple[str, str, Tree]] = [
+    ("bullets", "• Describe cells\n• Explain osmosis;\n", {"Learning outcomes": ["Describe cells", "Explain osmosis"]}),
+    ("bullets from a PDF, alone on their lines", "Cells\n\uf0b7\nDescribe cells\n\uf0b7\nExplain osmosis in\nplants\n",
+     {"Cells": ["Describe cells", "Explain osmosis in plants"]}),
+    ("bullets of two kinds, indents lost", "Cells\n• Parts\no nucleus\no wall\n• Transport\no osmosis\n",
+     {"Cells": [("Parts", ["nucleus", "wall"]), ("Transport", ["osmosis"])]}),
+    ("several bullets on a line", "Cells\n♦ parts ♦ walls\n♦ osmosis\n", {"Cells": ["parts", "walls", "osmosis"]}),
+    ("numbers", "1. Describe cells\n2) Explain osmosis\n10. Draw\n",
+     {"Learning outcomes": ["1 Describe cells", "2 Explain osmosis", "10 Draw"]}),
+    ("numbers alone on their lines", "1\nDescribe cells\n2\nExplain osmosis\n3\nDraw plants\n",
+     {"Learning outcomes": ["1 Describe cells", "2 Explain osmosis", "3 Draw plants"]}),
+    ("letters below numbers", "1. Cells\n (a) plant\n (b) animal\n  (i) human\n  (ii) dog\n2. Osmosis\n a) gas\n",
+     {"Learning outcomes": [("1 Cells", ["plant", "animal: human", "animal: dog"]), ("2 Osmosis", ["gas"])]}),
+    ("numbers of two parts", "1 Cells\n1.1 Describe cells\n1.2 Explain\n2 Energy\n2.1 Calculate 1.5\n",
+     {"Cells": ["1.1 Describe cells", "1.2 Explain"], "Energy": ["2.1 Calculate 1.5"]}),
+    ("numbers of three parts", "4.1 Cells\nCells are units.\n4.1.1 Parts\n4.1.1.1 nucleus\n4.1.1.2 wall\n4.2 Energy\n"
+     "4.2.1 Heat\n4.2.1.1 conduction\n",
+     {"Cells": [("4.1.1 Parts", ["nucleus", "wall"])], "Energy": [("4.2.1 Heat", ["conduction"])]}),
+    ("printed codes", "B1 Cells\nB1.1 Describe cells\nB1.2 Explain\nB2 Energy\nB2.1 Calculate\n",
+     {"Cells": ["B1.1 Describe cells", "B1.2 Explain"], "Energy": ["B2.1 Calculate"]}),
+    ("codes of the Common Core", "Fractions\n3.NF.A.1 Understand a fraction as a quantity of parts\n3.NF.A.2 Place a "
+     "fraction on a number line\nMeasurement\n3.MD.A.1 Tell and write time to the nearest minute\n",
+     {"Fractions": ["3.NF.A.1 Understand a fraction as a quantity of parts",
+                    "3.NF.A.2 Place a fraction on a number line"],
+      "Measurement": ["3.MD.A.1 Tell and write time to the nearest minute"]}),
+    ("headings in words", "Unit 1: Cells\nTopic 1.1 Parts\nPupils should be able to:\n• Name parts\nUnit 2: Energy\n"
+     "Topic 2.1 Heat\n• Explain it\n",
+     {"Unit 1: Cells": [("Topic 1.1 Parts", ["Name parts"])], "Unit 2: Energy": [("Topic 2.1 Heat", ["Explain it"])]}),
+    ("headings in capitals", "CELLS\n- one\n- two\nHEAT AND COLD\n- three\n",
+     {"CELLS": ["one", "two"], "HEAT AND COLD": ["three"]}),
+    ("no marks, a heading over each block", "Cells\n\nDescribe cells\nExplain\n\nHeat\n\nDraw heat\nFeel heat\n",
+     {"Cells": ["Describe cells", "Explain"], "Heat": ["Draw heat", "Feel heat"]}),
+    ("no marks, headings with colons", "Cells:\nDescribe cells\nExplain\nHeat:\nDraw\n",
+     {"Cells": ["Describe cells", "Explain"], "Heat": ["Draw"]}),
+    ("no marks at all", "Describe the Cold War\nWW2 and its causes\n",
+     {"Learning outcomes": ["Describe the Cold War", "WW2 and its causes"]}),
+    ("Roman numbers and capitals", "I. Cells\n A. Parts\n  1. nucleus\n  2. wall\n B. Uses\n  1. food\nII. Heat\n"
+     " A. Cold\n  1. ice\n",
+     {"Cells": [("A Parts", ["nucleus", "wall"]), ("B Uses", ["food"])], "Heat": [("A Cold", ["ice"])]}),
+    ("French", "Thème 1 : Moi\n• se présenter\n• parler de ses ani-\nmaux\n",
+     {"Thème 1 : Moi": ["se présenter", "parler de ses animaux"]}),
+    ("Chinese", "第一单元 细胞\n1. 描述细胞\n2. 解释扩散\n第二单元 能量\n1. 计算\n",
+     {"第一单元 细胞": ["1 描述细胞", "2 解释扩散"], "第二单元 能量": ["1 计算"]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "wanted"), [case[1:] for case in TEXTS], ids=[case[0] for case in TEXTS])
+def test_text_is_understood(tmp_path: Path, text: str, wanted: Tree) -> None:
+    assert tree(understood(tmp_path, text).groups) == wanted
+    # The same from other systems.
+    assert tree(understood(tmp_path, text.replace("\n", "\r\n").encode("utf-16")).groups) == wanted
+
+
+MARKDOWN: list[tuple[str, Tree]] = [
+    ("# KS3\n\n## Cells\n\n- **Name** the [parts](http://x)\n  - wall\n  - nucleus\n\n## Heat\n\n1. Draw\n1. Feel\n",
+     {"Cells": [("Name the parts", ["wall", "nucleus"])], "Heat": ["1 Draw", "1 Feel"]}),
+    ("Cells\n=====\n\n- [ ] one\n- [x] two\n\nHeat\n====\n\n* three\n", {"Cells": ["one", "two"], "Heat": ["three"]}),
+    ("**Cells**\n\n* one\n\n__Heat__\n\n* two\n", {"Cells": ["one"], "Heat": ["two"]}),
+    ("| Topic | Outcome |\n|---|:--|\n| Cells | one |\n| | two |\n| Heat | three |\n",
+     {"Cells": ["one", "two"], "Heat": ["three"]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "wanted"), MARKDOWN)
+def test_markdown_is_understood(tmp_path: Path, text: str, wanted: Tree) -> None:
+    assert tree(understood(tmp_path, text, ".md").groups) == wanted
+
+
+#: As it is copied out of a PDF viewer: a head and a page number on each page, lines broken where the page ends.
+PDF = """Science – key stage 3
+Contents
+Cells and organisation ........................ 2
+Biology
+Cells and organisation
+
+\uf0b7 cells as the fundamental unit of living organisms, including how to observe, interpret
+and record cell structure using a light microscope
+\uf0b7 the functions of the cell wall, cell membrane and cyto-
+plasm, and their ﬁnal size
+National curriculum 2
+\fThe skeletal and muscular systems
+\uf0b7 the dependence of almost all life on Earth on photosynthetic organisms, such as
+plants and algae, to build the organic
+
+National curriculum 3
+\fmolecules that are an essential energy store; and
+\uf0b7 non-
+metals in bones.
+© Crown copyright
+"""
+
+
+def test_copy_of_a_pdf_is_understood_and_what_was_done_is_told(tmp_path: Path) -> None:
+    found = understood(tmp_path, PDF)
+    assert tree(found.groups) == {
+        "Cells and organisation": [
+            "cells as the fundamental unit of living organisms, including how to observe, interpret and record cell "
+            "structure using a light microscope",
+            "the functions of the cell wall, cell membrane and cytoplasm, and their final size",
+        ],
+        "The skeletal and muscular systems": [
+            "the dependence of almost all life on Earth on photosynthetic organisms, such as plants and algae, to "
+            "build the organic molecules that are an essential energy store",
+            "non-metals in bones",
+        ],
+    }
+    notes = "\n".join(found.notes)
+    for said in ("table of contents were left out (line 3)", "copyright", '"National curriculum 2"', "cytoplasm"):
+        assert said in notes
+    assert [out.line for group in found.groups for out in group.below] == [7, 9, 13, 18]
+
+
+#: A table, the end of its name, what is understood.
+TABLES: list[tuple[str, str, Tree]] = [
+    ("Topic,Learning outcome\nCells,Describe\nCells,Explain\nHeat,Draw\n", ".csv",
+     {"Cells": ["Describe", "Explain"], "Heat": ["Draw"]}),
+    ("Thema;Lernziel;Nr.\nZelle;Beschreiben;1.1\n;Erklären;1.2\nWärme;Zeichnen;2.1\n", ".csv",
+     {"Zelle": ["1.1 Beschreiben", "1.2 Erklären"], "Wärme": ["2.1 Zeichnen"]}),
+    ("sep=|\nUnit|Objective\nCells|one\n", ".csv", {"Cells": ["one"]}),
+    ("Strand\tContent description\tElaborations\nNumber\tCount to 10\tfingers; beads\n", ".tsv",
+     {"Number": [("Count to 10", ["fingers", "beads"])]}),
+    ('\ufeffUnit,Outcome\nCells,"Describe, in words,\nthe cell"\n"Heat","• Draw\n• Feel"\n', ".csv",
+     {"Cells": ["Describe, in words, the cell"], "Heat": ["Draw", "Feel"]}),
+    ("Year 9,,\n,,\nUnit,No,Learning Objective\nCells,1,Describe\nCells,2,Explain\n", ".csv",
+     {"Cells": ["1 Describe", "2 Explain"]}),
+    ("Unit code,Unit,Topic,Ref,Statement\nU1,Cells,Parts,1.1,Wall\nU1,Cells,Parts,1.2,Nucleus\nU2,Heat,Cold,2.1,Ice\n",
+     ".csv", {"Cells": [("Parts", ["Wall", "Nucleus"])], "Heat": [("Cold", ["Ice"])]}),
+    ("Area,Key area,Content\nUniverse,Motion,graphs; falling objects\nWaves,Light,refraction\n", ".csv",
+     {"Universe": [("Motion", ["graphs", "falling objects"])], "Waves": [("Light", ["refraction"])]}),
+    ("Outcome,Assessment standard\nManage money,budget\nManage money,savings\nMeasure,length\n", ".csv",
+     {"Learning outcomes": [("Manage money", ["budget", "savings"]), ("Measure", ["length"])]}),
+    ("Topic,Students should be able to …,Teacher guidance\nCells,Describe,x\n", ".csv", {"Cells": ["Describe"]}),
+    ("Cells,1.1,Describe the structure of cells\nCells,1.2,Explain osmosis\nHeat,2.1,Describe how heat flows\n", ".csv",
+     {"Cells": ["1.1 Describe the structure of cells", "1.2 Explain osmosis"],
+      "Heat": ["2.1 Describe how heat flows"]}),
+    ("Learning outcomes\nDescribe\nExplain\n", ".csv", {"Learning outcomes": ["Describe", "Explain"]}),
+    ('Unit,Outcome\nCells,"Describe\nHeat,Draw\n', ".csv", {"Cells": ["Describe"], "Heat": ["Draw"]}),
+    ("Unit\tOutcome\nCells\tDescribe\nHeat\tDraw\n", ".txt", {"Cells": ["Describe"], "Heat": ["Draw"]}),
+    ("Unit,Outcome\rCells,Describe\r", ".csv", {"Cells": ["Describe"]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "end", "wanted"), TABLES)
+def test_table_is_understood(tmp_path: Path, text: str, end: str, wanted: Tree) -> None:
+    assert tree(understood(tmp_path, text, end).groups) == wanted
+
+
+def test_table_says_which_column_was_taken_for_what(tmp_path: Path) -> None:
+    found = understood(
+        tmp_path, "Unit code,Unit,Ref,Standard,Notes\nU1,Cells,1.1,Describe,x\n,,,,only a note\n", ".csv"
+    )
+    assert 'outcomes from column "Standard"; groups from "Unit"; codes from "Ref"' in found.notes[0]
+    assert 'Not used: "Notes".' in found.notes[0]
+    assert "Rows without an outcome were left out (line 3)" in found.notes[1]
+    assert (found.groups[0].code, found.groups[0].below[0].code) == ("U1", "1.1")
+
+
+@pytest.mark.parametrize(
+    ("raw", "encoding", "found"),
+    [
+        ("• Explain “cafés” – naïve".encode("cp1252"), "", "cp1252"),
+        ("• Explain cafés".encode("utf-8-sig"), "", "utf-8-sig"),
+        ("• Explain cafés".encode("utf-16"), "", "utf-16"),
+        ("1. Описать клетку".encode("cp1251"), "cp1251", "cp1251"),
+    ],
+)
+def test_encoding_is_found_or_named(tmp_path: Path, raw: bytes, encoding: str, found: str) -> None:
+    read = understood(tmp_path, raw, encoding=encoding)
+    assert read.encoding == found
+    assert read.groups[0].below[0].text in ("Explain “cafés” – naïve", "Explain cafés", "Описать клетку")
+
+
+@pytest.mark.parametrize(
+    ("raw", "end", "code", "said"),
+    [
+        (b"%PDF-1.7", ".txt", "not_text", "is a PDF"),
+        (b"PK\x03\x04", ".csv", "not_text", "Excel"),
+        (b"a\0b", ".txt", "not_text", "is not text"),
+        (b"text", ".docx", "not_text", "ends in .docx, wanted .csv"),
+        (b"\n \n", ".txt", "no_outcomes", "no learning outcomes"),
+        (b"# Heading\n", ".md", "no_outcomes", "no learning outcomes"),
+        (b"Unit,Outcome\n", ".csv", "no_outcomes", "no learning outcomes"),
+        (b"x" * 1_000_001, ".txt", "not_text", "larger than 1,000,000"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_a_way_out(
+    tmp_path: Path, raw: bytes, end: str, code: str, said: str
+) -> None:
+    with pytest.raises(CatalogueError, match=said) as caught:
+        understood(tmp_path, raw, end)
+    assert caught.value.code == code
+    assert caught.value.hint
+
+
+def test_texts_too_long_for_a_course_file_become_points_and_repeats_are_told(tmp_path: Path) -> None:
+    long = "Explain how cells grow and why. " * 20
+    found = understood(tmp_path, f"- {long}\n- short\n- short\n")
+    first = found.groups[0].below[0]
+    assert " ".join(point.text for point in first.below) == long.strip()
+    assert len(first.below) > 1
+    assert any("longer than 400" in note for note in found.notes)
+    assert "Line 3 repeats line 2; both were kept." in found.notes
+
+
+def test_codes_that_are_printed_stay_and_ids_are_words(tmp_path: Path) -> None:
+    found = understood(
+        tmp_path, "Topic,Sub-topic,Ref,Standard\nNo,The wall,1.a,Describe\nNo,The wall,1.b,Draw\n", ".csv"
+    )
+    for line in ("- id: 'no'", "- id: no.wall", "- code: 1.a", "text: Draw"):
+        assert line in found.text
+
+
+_BITS = (
+    "• ", "- ", "o ", "1. ", "1.1 ", "(a) ", "# ", "", "  ", "\t", "B1.2 ", "\uf0b7\n", "**", "|", "; ", ",", '"',
+    "===", "Unit 3: ", "12\n", "Page 4 of 9\n", "\f", "\u00ad", "com-\n", "ﬁ", "{", "[", "*", "&", "'", "no", "~",
+    "\u2028", "\u202e", "é", "数学", "photosynthesis", "the causes of the war", "1918",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_text_is_refused_or_becomes_a_file_that_passes(tmp_path: Path, seed: int) -> None:
+    drawn = random.Random(seed)
+    text = "\n".join("".join(drawn.choices(_BITS, k=drawn.randint(0, 8))) for _ in range(drawn.randint(0, 20)))
+    for end in (".txt", ".md", ".csv"):
+        try:
+            understood(tmp_path, text, end)
+        except CatalogueError as error:
+            if error.code != "no_outcomes":
+                raise
