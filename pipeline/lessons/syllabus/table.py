@@ -102,8 +102,10 @@ def table_rows(text: str, delimiter: str = "") -> list[tuple[int, list[str]]]:
 def _parsed(text: str, delimiter: str, begin: int) -> list[tuple[int, list[str]]]:
     # A mark that is never closed would take all rows after it into one cell.
     closed = text.count('"') % 2 == 0
-    source, quoting = io.StringIO(text, newline=""), csv.QUOTE_MINIMAL if closed else csv.QUOTE_NONE
-    reader = csv.reader(source, delimiter=delimiter, skipinitialspace=True, quoting=quoting)
+    source = io.StringIO(text, newline="")
+    reader = csv.reader(
+        source, delimiter=delimiter, skipinitialspace=True, quoting=csv.QUOTE_MINIMAL if closed else csv.QUOTE_NONE
+    )
     rows, line = [], begin
     with contextlib.suppress(csv.Error):
         for row in reader:
