@@ -17,12 +17,13 @@ from pipeline.cli.options import F, json_option, own_option, run_argument, store
 from pipeline.cli.progress import Quiet
 from pipeline.cli.results import watched
 from pipeline.cli.run_options import EXECUTION, options_of, settings_options
-from pipeline.cli.text import tell
+from pipeline.cli.text import count, table, tell
 from pipeline.engine.events import Event
 from pipeline.engine.people import Answer, Question
 
 if TYPE_CHECKING:
     from pipeline.app.run_dot import DotOptions
+    from pipeline.app.run_plan import RunPlan
 
 #: Where an execution log goes that is asked for without a name.
 _EXECUTION_LOG = Path("execution.log.json")
@@ -111,7 +112,8 @@ class Person:
 @click.option("--resume-from", metavar="DIR|RUN", help="The same as --resume.")
 @dot_options
 @settings_options(
-    "accept_changes", *EXECUTION,
+    "accept_changes", *EXECUTION, "dry_run",
+    dry_run="Show the nodes, who answers and what a resume finds done; run, record and send nothing.",
     accept_changes="Continue with a changed graph or model; work that this affects is run again.",
     model="A Claude model, or offline: stand-in answers for $0.00.  "
     "[default: claude-sonnet-5-5 with a credential; without one, graphs that call a model are refused]",
@@ -132,6 +134,10 @@ def run(ctx: click.Context, /, target: str | None, params: tuple[str, ...], **_:
         from pipeline.app.run_dot import run_dot as start_dot
 
         dot = dot_options_of(ctx, resume)
+        if execution.dry_run:
+            from pipeline.app.run_plan import plan_dot
+
+            return _show(plan_dot(target, resume, asked.model, execution, simulate=dot.simulate), as_json=how.json)
         return watched(execution, how, lambda shown, ask: start_dot(
             target, params=values, model=asked.model, execution=execution, dot=dot, listener=shown, confirm=ask,
             interviewer=None if how.json else Person(cast(Quiet, shown)),
@@ -142,11 +148,32 @@ def run(ctx: click.Context, /, target: str | None, params: tuple[str, ...], **_:
         execution = replace(execution, resume=name)
         if store and store != execution.store:
             execution = replace(execution, store=store, given=execution.given | {"store"})
+    if execution.dry_run:
+        from pipeline.app.run_plan import plan_file
+
+        return _show(plan_file(target, asked.model, execution), as_json=how.json)
     from pipeline.app.run_file import run_file
 
     return watched(execution, how, lambda shown, ask: run_file(
         target, params=values, model=asked.model, execution=execution, listener=shown, confirm=ask
     ))  # fmt: skip
+
+
+def _show(plan: RunPlan, *, as_json: bool) -> int:
+    """Print what a start would do."""
+    rows = [[each.node, each.does + (f": {each.command}" if each.command else ""), each.status] for each in plan.nodes]
+    lines = [f"{plan.pipeline}: {count(len(plan.nodes), 'node')}" + (f", resuming run {plan.run}" if plan.run else "")]
+    lines += [table(["Node", "What it does", "So far"] if plan.run else ["Node", "What it does"],
+                    rows if plan.run else [row[:2] for row in rows])]  # fmt: skip
+    if plan.model:
+        missing = "" if plan.credential else "; no credential is set yet (ANTHROPIC_API_KEY)"
+        lines.append(f"Model: {plan.model}{missing}")
+    ceiling = "there is no ceiling" if plan.ceiling_usd is None else f"the ceiling is ${plan.ceiling_usd}"
+    lines.append(f"Its cost is known as it runs; {ceiling}.")
+    if plan.permissions:
+        lines.append(f"It needs --allow-tools, for {', '.join(plan.permissions)}.")
+    tell([plan.to_json()], [*lines, "Nothing was run, recorded or sent."], as_json=as_json)
+    return 0
 
 
 #: The same command by the name that the Attractor family knows.
