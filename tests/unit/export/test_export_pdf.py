@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import PublishError
-from pipeline.export import pdf, typst_data
+from pipeline.export import paper, paper_data, pdf
 from pipeline.export.base import DIFFICULTIES, Selection
 from pipeline.export.worksheet import Worksheet, sheets
 from pipeline.publish import tex
@@ -31,7 +31,7 @@ def view(bundle: Bundle) -> CourseView:
     return CourseView(bundle)
 
 
-def papers(bundle: Bundle) -> Iterator[tuple[CourseView, Worksheet]]:
+def printed(bundle: Bundle) -> Iterator[tuple[CourseView, Worksheet]]:
     made = view(bundle)
     for lesson in made.lessons:
         yield from ((made, sheet) for sheet in sheets(lesson, DIFFICULTIES))
@@ -46,7 +46,7 @@ def document(blocks: list[dict[str, Any]]) -> dict[str, Any]:
 def test_each_sheet_and_its_answers_are_set_as_tagged_pdf(name: str) -> None:
     made = view(BUNDLES[name])
     files = dict(pdf.files(Selection(made, made.lessons)))
-    names = [name for _, sheet in papers(BUNDLES[name]) for name in (sheet.name, sheet.answers_name)]
+    names = [name for _, sheet in printed(BUNDLES[name]) for name in (sheet.name, sheet.answers_name)]
     assert sorted(files) == sorted(f"{name}.pdf" for name in names)
     for data in files.values():
         assert data.startswith(b"%PDF-1.7")
@@ -61,8 +61,8 @@ def test_the_same_course_gives_the_same_bytes() -> None:
 
 
 def test_a_mock_exam_has_a_front_page_for_each_paper() -> None:
-    (made, sheet), *_ = [pair for pair in papers(BUNDLES["mock"]) if pair[1].lesson.mock_exam]
-    blocks = pdf.pupils_document(made, sheet)["blocks"]
+    (made, sheet), *_ = [pair for pair in printed(BUNDLES["mock"]) if pair[1].lesson.mock_exam]
+    blocks = paper.pupils_document(made, sheet)["blocks"]
     covers = [block for block in blocks if block["k"] == "cover"]
     assert len(covers) == len(sheet.sections)
     assert [f"Total: {sheet.sections[0].marks} marks"] in covers[0]["facts"]
@@ -83,16 +83,16 @@ def test_a_pupils_file_holds_nothing_of_the_teachers() -> None:
     for row in bundle.lessons:
         for card in row["lesson"]["cards"]:
             card.update(hidden({"items": card["items"]}) if "items" in card else {})
-    for made, sheet in papers(bundle):
-        assert SECRET in json.dumps(pdf.teachers_document(made, sheet))
+    for made, sheet in printed(bundle):
+        assert SECRET in json.dumps(paper.teachers_document(made, sheet))
         # A hint may be the first step of the working, where that tells no answer.
         hints = " ".join(hint for one in sheet.questions for hint in one.hints)
-        assert json.dumps(pdf.pupils_document(made, sheet)).count(SECRET) == hints.count(SECRET)
+        assert json.dumps(paper.pupils_document(made, sheet)).count(SECRET) == hints.count(SECRET)
 
 
 def test_nothing_in_a_text_is_run() -> None:
-    lines = [{"k": "p", "line": typst_data.words(HOSTILE)}, *typst_data.passages(f"{HOSTILE}\n\n- {HOSTILE}")]
-    lines += typst_data.passages(r"\(\text{\#panic(1) \$x\$}\)")
+    lines = [{"k": "p", "line": paper_data.words(HOSTILE)}, *paper_data.passages(f"{HOSTILE}\n\n- {HOSTILE}")]
+    lines += paper_data.passages(r"\(\text{\#panic(1) \$x\$}\)")
     made = {**document(lines), "title": HOSTILE, "foot": HOSTILE}
     assert pdf.compiled(made).startswith(b"%PDF")
 
@@ -115,7 +115,7 @@ def formulas() -> list[str]:
 
 
 def test_every_formula_of_the_subset_is_set() -> None:
-    blocks = [block for one in formulas() for block in typst_data.passages(rf"Set \({one}\). \[{one}\]")]
+    blocks = [block for one in formulas() for block in paper_data.passages(rf"Set \({one}\). \[{one}\]")]
     assert "code" not in json.dumps([block["line"] for block in blocks])
     assert pdf.compiled(document(blocks)).startswith(b"%PDF")
 
@@ -132,4 +132,7 @@ def test_courses_elsewhere_are_set_in_their_language() -> None:
     bundle = publishing.bundle()
     made = view(Bundle(bundle.name, {**bundle.course, "region": "united_states"}, bundle.scheme, bundle.lessons))
     (sheet, *_) = sheets(made.lessons[0], DIFFICULTIES)
-    assert {key: pdf.pupils_document(made, sheet)[key] for key in ("lang", "region")} == {"lang": "en", "region": "US"}
+    assert {key: paper.pupils_document(made, sheet)[key] for key in ("lang", "region")} == {
+        "lang": "en",
+        "region": "US",
+    }

@@ -1,4 +1,4 @@
-"""Texts, figures and tables as data for paper.typ: strings stay strings, nothing is markup."""
+"""Texts, figures and tables as data that templates print: strings stay strings, nothing is markup."""
 
 from __future__ import annotations
 
@@ -62,9 +62,10 @@ def _run(text: str, raised: bool, code: bool) -> Any:
 
 
 def _formula(formula: Formula, block: bool) -> Data:
-    content = formula.content
-    tall = not block and any(node.tag in TALL for node in content.iter())
-    return {"k": "maths", "tree": tree(content), "alt": spoken.words(formula.tex), "block": block, "tall": tall}
+    return {
+        "k": "maths", "tree": tree(formula.content), "tex": formula.tex, "alt": spoken.words(formula.tex),
+        "block": block, "tall": not block and any(node.tag in TALL for node in formula.content.iter()),
+    }  # fmt: skip
 
 
 # --- figures and tables ----------------------------------------------------------------------------
@@ -77,13 +78,9 @@ def figures(owner: Mapping[str, Any]) -> Iterator[Data]:
         caption = words(draw.title(figure)) if draw.title(figure) else []
         if drawn:
             yield {
-                "k": "figure",
-                "svg": drawn.svg,
-                "mm": drawn.width_mm,
-                "high": drawn.height_mm,
-                "alt": drawn.alt,
-                "caption": caption,
-            }
+                "k": "figure", "svg": drawn.svg, "mm": drawn.width_mm, "high": drawn.height_mm, "alt": drawn.alt,
+                "caption": caption, "figure": figure,
+            }  # fmt: skip
             continue
         heads, rows = draw.table(figure)
         if rows:

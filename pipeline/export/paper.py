@@ -1,0 +1,213 @@
+"""What stands on worksheets, exam papers and answers, block by block, for every format that is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from pipeline.export import paper_data
+from pipeline.export.paper_data import Data, figures, passages, words
+from pipeline.export.worksheet import SheetQuestion, SheetSection, Worksheet
+from pipeline.frameworks import region_of
+from pipeline.html import clean, count
+from pipeline.publish.answers_page import MARKS, WORDS, wrong_answers
+from pipeline.publish.questions import MARK_MM, SENTENCES, divided, is_drawn, is_written, room
+from pipeline.publish.view import CourseView
+
+#: Room for a drawing on squared paper (millimetres).
+_MM_OF_SQUARES = 100
+#: Letters of what pupils read, and of answers, in points.
+_PUPILS_SIZE, _TEACHERS_SIZE = 11.5, 10
+#: A question that may be higher than this is divided between pages (millimetres).
+_LONG_MM = 200
+#: A line of text: its height with what stands between it and the next (millimetres), its characters.
+_LINE_MM, _IN_A_LINE = 6.5, 75
+
+
+def _document(view: CourseView, sheet: Worksheet, title: str, blocks: Sequence[Data], size: float) -> Data:
+    """Return a document whose letters are `size` points high."""
+    language, _, country = region_of(view.bundle.course).language.partition("-")
+    label = sheet.label if sheet.difficulty else ""
+    stated = any(view.bundle.course.get(name) for name in view.rights)
+    foot = [view.title, f"Lesson {sheet.lesson.order}", label, "Offline draft" if view.bundle.draft else ""]
+    return {
+        "title": paper_data.plain(title), "lang": language, "region": country or None,
+        "foot": " · ".join(filter(None, foot)), "blocks": list(blocks), "size": size,
+        "about": view.rights_line, "rights": view.rights_line if stated else "",
+    }  # fmt: skip
+
+
+# --- what pupils get -------------------------------------------------------------------------------
+
+
+def pupils_document(view: CourseView, sheet: Worksheet) -> Data:
+    """Return a worksheet or an exam paper; it holds no answer."""
+    lesson = sheet.lesson
+    title = f"{lesson.title}: {sheet.label}" if sheet.difficulty else lesson.title
+    made = _exam(view, sheet) if lesson.mock_exam else _worksheet(sheet)
+    return _document(view, sheet, title, list(made), _PUPILS_SIZE)
+
+
+def _worksheet(sheet: Worksheet) -> Iterator[Data]:
+    yield {"k": "title", "line": words(sheet.lesson.title)}
+    rules = dict.fromkeys(section.rule for section in sheet.sections)
+    yield {"k": "lead", "line": [" ".join([f"{sheet.label}: {_extent(sheet)}", *filter(None, rules)])]}
+    yield {"k": "name", "marks": sheet.marks}
+    if sheet.words:
+        yield {"k": "h1", "line": ["Words you need"]}
+        yield {"k": "ul", "items": [words(meaning, before=f"{term}:") for term, meaning in sheet.words]}
+    for place, example in enumerate(sheet.examples, 1):
+        name = f"Worked example {place}" if len(sheet.examples) > 1 else "Worked example"
+        yield {"k": "box", "body": list(_example(name, example))}
+    if sheet.words or sheet.examples:
+        yield {"k": "h1", "line": ["Your turn"]}
+    for section in sheet.sections:
+        yield from _section(section)
+
+
+def _extent(sheet: Worksheet) -> str:
+    return f"{count(len(sheet.questions), 'question')}, {count(sheet.marks, 'mark')}."
+
+
+def _example(name: str, example: Mapping[str, Any]) -> Iterator[Data]:
+    yield {"k": "h1", "line": [name]}
+    yield from passages(example["ask"])
+    yield from figures(example)
+    yield paper_data.steps([divided(step) for step in example["working"]])
+    if example.get("answer"):
+        yield {"k": "p", "line": words(example["answer"], before="Answer:")}
+
+
+def _exam(view: CourseView, sheet: Worksheet) -> Iterator[Data]:
+    """Yield each paper with a page in front of it, what a candidate is given, and its end."""
+    for place, section in enumerate(sheet.sections):
+        if place:
+            yield {"k": "page"}
+        facts = [
+            [f"Time: {count(section.minutes, 'minute')}"],
+            [f"Total: {count(section.marks, 'mark')}"],
+            [section.rule],
+            ["Answer all the questions, in the spaces that follow them."],
+            [f"You may use the {' and the '.join(map(clean, view.provided))}."] if view.provided else [],
+        ]
+        yield {
+            "k": "cover", "first": not place, "course": [view.title],
+            "title": words(f"Mock exam: {section.title}" if place or len(sheet.sections) > 1 else sheet.lesson.title),
+            "facts": [fact for fact in facts if fact and fact != [""]], "names": ["Name", "Class", "Date"],
+        }  # fmt: skip
+        yield from passages(section.instructions)
+        yield {"k": "page"}
+        for given_sheet in view.assessment.get("sheets") or ():
+            yield {"k": "h1", "line": words(given_sheet["title"])}
+            yield {"k": "ul", "items": [words(line) for line in given_sheet["lines"]]}
+            yield {"k": "page"}
+        *others, last = _section(section)
+        yield from others
+        # On the page of the last question.
+        yield {**last, "body": [*last["body"], {"k": "note", "line": [f"End of {section.title}."]}]}
+
+
+def _section(section: SheetSection) -> Iterator[Data]:
+    for asked in section.questions:
+        yield from _question(asked, section.rule_of(asked))
+
+
+def _question(asked: SheetQuestion, rule: str) -> Iterator[Data]:
+    question = asked.asked
+    body = [*passages(question.ask), *figures(question.item)]
+    if rule:
+        body.append({"k": "note", "line": [rule]})
+    if question.options:
+        rows = [[option.letter, words(option.text), False] for option in question.options]
+        body.append({"k": "options", "rows": rows})
+    body += [{"k": "note", "line": words(hint, before="Hint:")} for hint in asked.hints]
+    if not question.options and not question.parts:
+        body.append(_room(question.ask, question.answer, question.marks))
+    yield _numbered(f"{asked.number}", body, question.marks, stem=bool(question.parts))
+    for part in question.parts:
+        body = [*passages(part.ask), _room(part.ask, part.answer, part.marks)]
+        yield _numbered(part.label, body, part.marks, level=1)
+
+
+def _numbered(number: str, body: Sequence[Data], marks: int, *, level: int = 0, stem: bool = False) -> Data:
+    """Return a question, a part of one (level 1), or what stands before the parts of one."""
+    return {
+        "k": "question", "n": number, "body": list(body), "level": level, "stem": stem,
+        "marks": "" if stem else count(marks, "mark"), "long": sum(map(_height, body)) > _LONG_MM,
+    }  # fmt: skip
+
+
+def _height(block: Data) -> float:
+    """Return about how high a block is on paper, in millimetres."""
+    if block["k"] in ("figure", "space"):
+        return float(block["high"] if block["k"] == "figure" else block["mm"])
+    lines = block.get("items") or block.get("rows") or [block.get("line", "")]
+    return sum(_LINE_MM * (1 + paper_data.characters(line) / _IN_A_LINE) for line in lines)
+
+
+def _room(stem: str, answer: str, marks: int) -> Data:
+    """Return empty space: squared where something is drawn, lines for an answer in words."""
+    if is_drawn(stem):
+        return {"k": "space", "style": "squares", "mm": _MM_OF_SQUARES, "marks": room(marks)}
+    style = "lines" if is_written(answer) else "blank"
+    return {"k": "space", "style": style, "mm": MARK_MM * room(marks), "marks": room(marks)}
+
+
+# --- what the teacher gets -------------------------------------------------------------------------
+
+
+def teachers_document(view: CourseView, sheet: Worksheet) -> Data:
+    """Return the answers to a sheet: working, mark scheme, what wrong answers show."""
+    title = f"Answers: {sheet.lesson.title}"
+    kind = f"{sheet.label} ({sheet.difficulty})" if sheet.difficulty else sheet.label
+    lead = {"k": "lead", "line": [f"{kind}: {_extent(sheet)} For the teacher."]}
+    made: list[Data] = [{"k": "title", "line": words(title)}, lead]
+    for section in sheet.sections:
+        if section.title:
+            made.append({"k": "h1", "line": words(section.title)})
+        for asked in section.questions:
+            made += _answer(asked, "h2" if section.title else "h1")
+    made.append({"k": "note", "line": [view.rights_line]})
+    return _document(view, sheet, f"{title}, {kind}", made, _TEACHERS_SIZE)
+
+
+def _answer(asked: SheetQuestion, heading: str) -> Iterator[Data]:
+    question, key = asked.asked, asked.asked.key
+    where = "" if asked.number == question.number else f" (question {question.number} of the lesson)"
+    yield {"k": heading, "line": [f"Question {asked.number}{where}"]}
+    yield from passages(question.ask)
+    if question.options:
+        rows = [[option.letter, words(option.text), option.right] for option in question.options]
+        yield {"k": "options", "rows": rows}
+    for part in question.parts:
+        yield {"k": "p", "line": words(part.ask, before=part.label)}
+        yield {"k": "p", "line": words(part.answer, before=f"Answer {part.label}:")}
+    if not question.parts:
+        letter = f"{key.letter}, " if key else ""
+        yield {"k": "p", "line": words(f"{letter}{question.answer}", before="Answer:")}
+    yield paper_data.steps([divided(step) for step in question.item["working"]])
+    yield _mark_table(asked)
+    lists = [
+        ("Follow-through", question.of("follow_through")),
+        ("Other valid methods", question.of("alternative")),
+        ("Feedback", [question.item["feedback"]]),
+        *((name, question.of(kind)) for kind, name in WORDS),
+    ]
+    for name, lines in lists:
+        yield from ({"k": "p", "line": words(text, before=f"{name}:")} for text in lines)
+    wrong = [
+        [words(f"{letter}: {text}" if letter else text), words(why)] for letter, text, why in wrong_answers(question)
+    ]
+    if wrong:
+        yield paper_data.table([], [["Wrong answer"], ["What it shows"]], wrong, columns=(1, 2))
+    yield {"k": "note", "line": [SENTENCES[question.checked]]}
+
+
+def _mark_table(asked: SheetQuestion) -> Data:
+    rows = []
+    for label, marks in groupby(asked.asked.scheme, key=lambda mark: mark[0]):
+        for _, earns, why in marks:
+            rows.append([words(" ".join(filter(None, (label, earns or "as above")))), words(why), ["1"]])
+    rows.append([["Total"], [], [str(asked.asked.marks)]])
+    return paper_data.table([], [[name] for name in MARKS], rows, columns=(2, 3, "auto"), right=2)
