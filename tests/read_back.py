@@ -1,4 +1,4 @@
-"""What a text says, whoever read it back: its letters and digits, and its formulas as TeX."""
+"""What a text says, whoever read it back: its letters and digits, and its formulas as elements of MathML."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from html.parser import HTMLParser
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from pipeline.publish import mathml, tex
+from pipeline.publish import mathml
 
 #: Signs that typesetting changes or adds: dashes, blanks, quotation marks.
 _LOOKS = re.compile(r"[^\w£€%°=<>]|_")
+#: Elements round a formula or a part of it that change nothing.
+_WRAPPERS = frozenset({"math", "mrow", "mstyle", "mspace"})
 _PREFIX = re.compile(r"(</?)ns\d+:")
 
 
@@ -27,42 +29,54 @@ class Said(NamedTuple):
 
 
 class _Reader(HTMLParser):
-    """Collects text and, of MathML, its TeX."""
+    """Collects text outside formulas, and MathML as names of elements and signs."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.pieces: list[str] = []
-        self._inside: list[str] = []
+        self.text: list[str] = []
+        self.formulas: list[str] = []
+        self._inside = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in ("math", "annotation"):
-            self._inside.append(tag)
+        self._inside = self._inside or tag == "math"
+        assert tag not in ("semantics", "annotation")
+        if self._inside and tag not in _WRAPPERS:
+            self.formulas.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in ("math", "annotation"):
-            self._inside.remove(tag)
+        self._inside = self._inside and tag != "math"
 
     def handle_data(self, data: str) -> None:
-        if "annotation" in self._inside:
-            self.pieces.append(f"\\({data}\\)")
-        elif not self._inside:
-            self.pieces.append(data)
+        (self.formulas if self._inside else self.text).append(data)
 
 
 def of_markup(markup: str) -> Said:
-    """Read HTML whose formulas are MathML with their TeX, or TeX."""
+    """Read HTML whose formulas are MathML, or TeX."""
     reader = _Reader()
     reader.feed(markup)
     reader.close()
-    return of_text("".join(reader.pieces))
+    words, tex = of_text("".join(reader.text))
+    return Said(words, _blank("".join(reader.formulas)) or tex)
 
 
 def of_text(text: str) -> Said:
     """Read a text field."""
     pieces = mathml.split(text)
     words = "".join(content for kind, content, _ in pieces if kind == "text")
-    formulas = "".join(tex.portable(content) for kind, content, _ in pieces if kind != "text")
-    return Said(_LOOKS.sub("", words), formulas.replace(" ", ""))
+    formulas = _Reader()
+    for kind, content, _ in pieces:
+        if kind != "text":
+            formulas.feed(bare_formula(content))
+    return Said(_LOOKS.sub("", words), _blank("".join(formulas.formulas)))
+
+
+def bare_formula(content: str) -> str:
+    """Return a formula as MathML without its TeX."""
+    return re.sub(r"<annotation.*?</annotation>|</?semantics>", "", mathml.parse(content), flags=re.DOTALL)
+
+
+def _blank(formulas: str) -> str:
+    return re.sub(r"\s", "", formulas)
 
 
 def bare(element: ET.Element) -> str:

@@ -7,12 +7,14 @@ Numbers and short answers are compared as texts, so all usual ways to write one 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
+from typing import Any
 
 from pipeline.export.base import Selection, packed
 from pipeline.export.markup import (
     Drawing,
+    bare,
     blocks,
     drawings,
     labelled,
@@ -26,7 +28,8 @@ from pipeline.export.markup import (
 )
 from pipeline.export.plain_text import plain
 from pipeline.export.responses import CHOICE, ESSAY, Response, responses
-from pipeline.html import clean, el, slug
+from pipeline.html import Html, clean, el, join, slug
+from pipeline.publish import prose
 from pipeline.publish.lesson_page import LessonText
 from pipeline.publish.prose import inline
 from pipeline.publish.questions import ShownQuestion
@@ -46,8 +49,9 @@ _ASSESSMENT = {
     "cc_maxattempts": "unlimited",
 }  # fmt: skip
 _EARNED = '<setvar varname="SCORE" action="Set">100</setvar>'
-#: A drawing of a page; what names it begins with the name of its figure. Squared paper has no name.
-_DRAWING = re.compile(r'<svg (?:[^>]*aria-labelledby="([a-z0-9-]+)-t")?.*?</svg>', re.DOTALL)
+#: A drawing of a page; what names it begins with the name of its figure. And the kind and minutes of a card.
+_DRAWING = re.compile(r'<svg [^>]*aria-labelledby="([a-z0-9-]+)-t".*?</svg>', re.DOTALL)
+_KIND = re.compile(r'<p class="kind">.*?</p>')
 #: The greatest weight that a question can have.
 _MOST = 99
 
@@ -125,7 +129,7 @@ class _Lesson:
         ]
         self._asked = [each for one in lesson.questions for each in drawings(one.item, one.anchor) if each.drawn]
         others = [each for anchor, owner in owners for each in drawings(owner, anchor) if each.drawn]
-        self._drawn = {each.name: each for each in (*others, *self._asked)}
+        self._drawn = {each.name: each for each in others}
 
     def _path(self, drawing: Drawing) -> str:
         return f"figures/{self._name}-{drawing.file}"
@@ -135,12 +139,13 @@ class _Lesson:
         made = {self._page: self._html().encode()}
         if self._lesson.questions:
             made[self._quiz] = _xml(self._assessment())
-        return made | {self._path(each): each.svg for each in self._drawn.values()}
+        return made | {self._path(each): each.svg for each in (*self._drawn.values(), *self._asked)}
 
     def resources(self) -> list[str]:
         """Return the entries of the manifest."""
         name, kind = self._name, "webcontent"
-        made = [_resource(f"{name}-{each.name}", kind, self._path(each)) for each in self._drawn.values()]
+        drawn = (*self._drawn.values(), *self._asked)
+        made = [_resource(f"{name}-{each.name}", kind, self._path(each)) for each in drawn]
         made.append(_resource(f"{name}-page", kind, self._page, [f"{name}-{each}" for each in self._drawn]))
         if self._lesson.questions:
             made.append(_resource(f"{name}-quiz", _QUIZ, self._quiz, [f"{name}-{each.name}" for each in self._asked]))
@@ -159,19 +164,26 @@ class _Lesson:
         return f'<item identifier="{name}"><title>{title}</title>{held}</item>'
 
     def _html(self) -> str:
-        """Return the page as the site has it, with its drawings as files: platforms take SVG out of pages."""
+        """Return the page: what the site has but for its questions, with drawings as files, as platforms drop SVG."""
         lesson, text = self._lesson, LessonText(self._view, self._lesson)
-        sections = [text.section(card, place) for place, card in enumerate(lesson.cards, 1)]
+        sections = [self._asked_of(card) or text.section(card, place) for place, card in enumerate(lesson.cards, 1)]
         head = el("head", el("meta", charset="utf-8"), el("title", plain(lesson.title)))
         first = [el("h1", inline(lesson.title)), el("p", inline(lesson.lesson["outcome"]))]
         body = el("body", first, text.sheets() if lesson.mock_exam else text.words(), sections)
-        page = _DRAWING.sub(
-            lambda found: self._image(found[1] or ""), str(el("html", head, body, lang=language(self._view)))
-        )
-        return f"<!DOCTYPE html>\n{page}\n"
+        page = _KIND.sub("", bare(el("html", head, body, lang=language(self._view))))
+        return f"<!DOCTYPE html>\n{_DRAWING.sub(lambda found: self._image(found[1]), page)}\n"
+
+    def _asked_of(self, card: Mapping[str, Any]) -> Html | None:
+        """Return what the page says of a card of questions."""
+        asked = self._lesson.questions_of(card)
+        if not asked:
+            return None
+        numbers = f"Question {asked[0].number}" + (f" to {asked[-1].number}" if len(asked) > 1 else "")
+        told = prose.blocks(card["instructions"]) if card.get("instructions") else None
+        return join([el("h2", inline(card["title"])), told, el("p", f"{numbers} of the quiz.")])
 
     def _image(self, name: str) -> str:
-        return self._drawn[name].image(f"../{self._path(self._drawn[name])}") if name else ""
+        return self._drawn[name].image(f"../{self._path(self._drawn[name])}")
 
     # --- the quiz -----------------------------------------------------------------------------------
 
@@ -212,7 +224,7 @@ def _field(label: str, entry: str) -> str:
 
 
 def _material(markup: str) -> str:
-    return f'<material><mattext texttype="text/html">{escape(markup, quote=False)}</mattext></material>'
+    return f'<material><mattext texttype="text/html">{escape(bare(markup), quote=False)}</mattext></material>'
 
 
 def _given(asked: ShownQuestion, response: Response) -> str:

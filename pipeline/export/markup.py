@@ -25,6 +25,7 @@ _MATHS = re.compile(
     r'<math(?: xmlns="[^"]*")?( display="block")?[^>]*>.*?<annotation[^>]*>(.*?)</annotation></semantics>.*?</math>',
     re.DOTALL,
 )
+_ANNOTATED = re.compile(r"<semantics>(.*?)<annotation[^>]*>.*?</annotation></semantics>", re.DOTALL)
 #: MathML 2, which QTI 2.1 has, knows large fractions inside a line only by a style.
 _LARGE = re.compile(r'<math displaystyle="true">(.*?)</math>', re.DOTALL)
 
@@ -90,6 +91,11 @@ def _xhtml(markup: str) -> str:
     out = _EMPTY.sub(r"<\1\2/>", markup.replace("<wbr>", ""))
     out = _LARGE.sub(r'<math><mstyle displaystyle="true">\1</mstyle></math>', _SCROLLS.sub('<div class="maths">', out))
     return out.replace("<math", '<math xmlns="http://www.w3.org/1998/Math/MathML"')
+
+
+def bare(markup: str) -> str:
+    """Return markup whose formulas are MathML alone: some players show the TeX of a formula beside it."""
+    return _ANNOTATED.sub(r"\1", markup)
 
 
 def with_tex(markup: str) -> str:

@@ -12,7 +12,19 @@ from functools import partial
 from html import escape
 
 from pipeline.export.base import Selection, packed
-from pipeline.export.markup import blocks, drawings, labelled, language, line, named, paragraph, short, solution, stem
+from pipeline.export.markup import (
+    bare,
+    blocks,
+    drawings,
+    labelled,
+    language,
+    line,
+    named,
+    paragraph,
+    short,
+    solution,
+    stem,
+)
 from pipeline.export.plain_text import plain
 from pipeline.export.responses import CHOICE, ESSAY, NUMBER, SHORT, Response, part_label, responses
 from pipeline.html import clean, slug
@@ -49,7 +61,7 @@ def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
 
 
 def _xml(element: str) -> bytes:
-    return f"{_HEAD}{element}\n".encode()
+    return f"{_HEAD}{bare(element)}\n".encode()
 
 
 def _name(view: CourseView, lesson: LessonView) -> str:

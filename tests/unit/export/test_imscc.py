@@ -59,4 +59,4 @@ def test_page_holds_no_answer_to_a_question() -> None:
         assert not read_back.of_markup(page).holds(asked.item["feedback"])
         assert not any(text in page for text in asked.item["marks"])
     assert len(re.findall("<h2", page)) == len(view.lessons[0].cards) + 1
-    assert len(re.findall(r'<img src="../figures/l01-[a-z0-9-]+\.svg" alt="[^"]+"', page)) == 3
+    assert len(re.findall(r'<img src="../figures/l01-[a-z0-9-]+\.svg" alt="[^"]+"', page)) == 1
