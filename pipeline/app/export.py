@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.app.review import CourseReview
 from pipeline.errors import ConfigError
 from pipeline.export import folder
-from pipeline.export.base import Selection, audience, checked, export
+from pipeline.export.base import DIFFICULTIES, Selection, audience, checked, export
 from pipeline.export.folder import Written
 from pipeline.lessons import review
 from pipeline.lessons.pipeline import bundle_name, todays
@@ -76,10 +76,8 @@ def export_run(
         RunNotFound: There is no such run.
         PublishError: The folder cannot be written.
     """
-    checked(formats or [""])
     found = CourseReview.of(store, run)
-    chosen = select(view_of(found), lessons, difficulty)
-    made = export(chosen, formats)
+    chosen, made = export_of(found, formats, lessons, difficulty)
     name = chosen.view.bundle.name
     check_plain(name)
     root = (Path(DEFAULT_FOLDER, name) if out is None else out.expanduser()).absolute()
@@ -87,6 +85,23 @@ def export_run(
     there = {lesson.order for lesson in chosen.view.lessons}
     missing = tuple(order for order in chosen.view.entries if order not in there)
     return Exported(found.run, chosen, missing, root, {path: len(data) for path, data in made.items()}, written)
+
+
+def export_of(
+    found: CourseReview, formats: Sequence[str], lessons: Sequence[int] = (), difficulty: str = ""
+) -> tuple[Selection, dict[str, bytes]]:
+    """Return what is exported of a course, and its files; takes as `export_run`.
+
+    Raises:
+        ConfigError: There is no such format, lesson or difficulty, or no lesson is made yet.
+        PackageMissing: A format's package is not installed.
+    """
+    checked(formats or [""])
+    if difficulty not in ("", *DIFFICULTIES):
+        raise ConfigError(f"There is no difficulty {difficulty!r}.", code="unknown_difficulty",
+                          hint=f"It can be {', '.join(DIFFICULTIES)}.")  # fmt: skip
+    chosen = select(view_of(found), lessons, difficulty)
+    return chosen, export(chosen, formats)
 
 
 def select(view: CourseView, lessons: Sequence[int] = (), difficulty: str = "") -> Selection:

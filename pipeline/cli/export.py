@@ -25,7 +25,7 @@ _NAMED = 10
             help="docx, pptx, pdf, gift, qti, imscc, anki, csv, google-forms, markdown.")  # fmt: skip
 @own_option("export", "--lesson", "lessons", type=int, multiple=True, metavar="N",
             help="Only this lesson; may be given more than once.  [default: all that are made]")  # fmt: skip
-@own_option("export", "--difficulty", type=click.Choice(["support", "core", "challenge"]),
+@own_option("export", "--difficulty", default="", metavar="support|core|challenge",
             help="Only worksheets of this difficulty.  [default: all three]")  # fmt: skip
 @own_option("export", "--out", type=click.Path(path_type=Path), metavar="DIR",
             help="Where the files are written.  [default: exports/COURSE in the current folder]")  # fmt: skip
@@ -36,7 +36,7 @@ def export(
     run: str,
     formats: str,
     lessons: tuple[int, ...],
-    difficulty: str | None,
+    difficulty: str,
     out: Path | None,
     overwrite: bool,
     as_json: bool,
@@ -53,7 +53,7 @@ def export(
 
     names, place = listed(formats), open_store(store)
     made = export_run(
-        place, run, names, lessons=lessons, difficulty=difficulty or "", out=out, overwrite=overwrite
+        place, run, names, lessons=lessons, difficulty=difficulty, out=out, overwrite=overwrite
     )  # fmt: skip
     tell(made.to_json(), _lines(made), as_json=as_json)
 

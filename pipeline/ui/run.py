@@ -12,7 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from pipeline.app import processes, run_index
+from pipeline.app.export import export_of
 from pipeline.app.plan import expected_of
+from pipeline.app.review import CourseReview
 from pipeline.app.run_advice import advice
 from pipeline.app.run_items import BATCH, REUSED, RUNNING, Items, items_of, page, visits
 from pipeline.app.run_list import row_of
@@ -26,6 +28,8 @@ from pipeline.clock import iso, parse_iso
 from pipeline.content.names import course_name
 from pipeline.cost.report import NOWHERE, TOKEN_KIND, ReportLine, at_least, of_sums, report
 from pipeline.errors import PipelineError
+from pipeline.export.base import DIFFICULTIES, FORMATS, packed
+from pipeline.extras import is_installed
 from pipeline.records.documents import spend_rows
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.records.redaction import printable, without_secrets
@@ -287,8 +291,18 @@ def run_page(desk: Desk, request: Request) -> Data:
         "settings": _settings(state),
         "pins": [[name, blob[:12]] for name, blob in state.pins.items()],
         "made": pairs({"version": state.product}) if state.product else "", "seq": state.seq,
+        "formats": _formats() if _scheme_blob(state) and state.pipeline == COURSES else [],
+        "difficulties": list(DIFFICULTIES),
         "live": None if now.ended else live(f"runs/{run}/events", state.seq, **asked),
     }  # fmt: skip
+
+
+def _formats() -> list[Data]:
+    """Return what a course can be taken away as."""
+    return [
+        {"name": each.name, "purpose": each.purpose, "installed": all(map(is_installed, each.packages))}
+        for each in FORMATS.values()
+    ]
 
 
 # --- what the buttons do ----------------------------------------------------------------------------
@@ -336,10 +350,24 @@ def log_file(desk: Desk, request: Request) -> Response:
     return StreamingResponse(lines(), media_type="text/plain; charset=utf-8", headers=headers)
 
 
+def files(desk: Desk, request: Request) -> Response:
+    """Return a course in the formats that are asked for, as one archive.
+
+    Raises:
+        ConfigError: No format, or a lesson that is not there; or as `export_of`.
+    """
+    run, asked = request.path_params["run"], request.query_params
+    lessons = [natural(asked["lesson"], 0)] if asked.get("lesson") else []
+    course = CourseReview(desk.store(), desk.state(run))
+    chosen, made = export_of(course, asked.getlist("to"), lessons, asked.get("difficulty", ""))
+    headers = {"content-disposition": f'attachment; filename="{chosen.view.bundle.name}.zip"'}
+    return Response(packed(made), media_type="application/zip", headers=headers)
+
+
 PAGES = (PageRoute("runs/{run}", run_page, "run.html", "run"),)
 WRITES = (
     WriteRoute("runs/{run}/resume", resume, "run"),
     WriteRoute("runs/{run}/stop", stop, "run"),
 )
-RAWS = (RawRoute("runs/{run}/log", log_file, "log"),)
+RAWS = (RawRoute("runs/{run}/log", log_file, "log"), RawRoute("runs/{run}/files", files, "files", ".zip"))
 STREAMS = (StreamRoute("runs/{run}/events", PARTS, every=1.0),)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from tests.desks import Served
 from tests.reviews import drafted as drafted
 from tests.reviews import run as run
 from tests.said import Cli
@@ -116,3 +118,16 @@ def test_format_of_downloads_is_checked_before_anything_is_made(cli: Cli, root: 
         said = cli(*course, "--with", "docs", *arguments)
         assert (said.code, "There is no format 'docs'." in said.err) == (2, True)
     assert not root.exists()
+
+
+def test_desk_hands_out_the_same_files(cli: Cli, run: str, here: Path, desk: Served) -> None:
+    assert 'name="to" value="csv"' in desk.get(f"runs/{run}").text
+    got = desk.get(f"runs/{run}/files?to=csv&to=markdown&lesson=2")
+    assert (got.status, got.headers["content-disposition"]) == (200, 'attachment; filename="course_c84775-draft.zip"')
+    assert cli("export", run, "--to", "csv,markdown", "--lesson", "2").code == 0
+    with zipfile.ZipFile(io.BytesIO(got.body)) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == {
+            path.relative_to(here).as_posix(): path.read_bytes() for path in here.glob("*/*")
+        }
+    for asked in ("", "to=cvs", "to=csv&lesson=9", "to=csv&difficulty=hard"):
+        assert desk.get(f"runs/{run}/files?{asked}").status == 400
