@@ -98,6 +98,8 @@ class Region:
     units: str = "metric units"
     #: The rule on all this, as the author of lessons reads it.
     rule: str = "One spelling, that of the course; metric units."
+    #: A pattern of money and units that do not belong there, where its own money is read as pounds.
+    foreign: str = ""
     #: What is natural there, and what would be too much of it.
     natural: str = "a bus fare, not a landmark on every line"
     #: An evening out for a class, as the offline author names it.
@@ -146,10 +148,17 @@ _NAMES_OF_BRITAIN = (
     "Freya", "Hannah", "Imani", "Jakub", "Jasmine", "Jerome", "Kai", "Leah", "Maisie", "Maya", "Mehmet",
     "Nathan", "Noor", "Oliwia", "Omar", "Priya", "Reuben", "Rosa", "Sana", "Tariq", "Tom", "Wei", "Yasmin", "Zofia",
 )  # fmt: skip
+#: What stands for pounds where another money is read as pounds.
+FOREIGN_POUND = "₤"
+_FOREIGN = (
+    r"(?<!\\)\$\s?\d|\b\d+(?:\.\d+)?\s?(?:dollars?|{coins}|°F|degrees Fahrenheit|lbs?|ounces?|fluid ounces|gallons?"
+    r"|feet|foot|inch(?:es)?|yards?)\b|\b(?:kilo|centi|milli)?meters\b|\b(?:kilo|centi|milli)meter\b"
+)
 _BRITAIN = Region(
     language="en-GB", english="British English", spelling="british", currency="£", money="pounds",
     whole="whole pounds", coins="pence", coin="p", coin_name="penny",
-    rule="British spelling (colour, centre, metre, maths), pounds and pence, metric units.", people=_NAMES_OF_BRITAIN,
+    rule="British spelling (colour, centre, metre, maths), pounds and pence, metric units.",
+    foreign=_FOREIGN.replace("{coins}", "cents?"), people=_NAMES_OF_BRITAIN,
 )  # fmt: skip
 REGIONS: Mapping[str, Region] = {
     "none": Region(),
@@ -203,6 +212,7 @@ REGIONS: Mapping[str, Region] = {
         _BRITAIN, title="Ireland", language="en-IE", english="Irish and British English", currency="€",
         money="euros", whole="whole euros", coins="cent", coin="", coin_name="cent",
         rule="British spelling (colour, centre, metre, maths), euros and cent, metric units.",
+        foreign=_FOREIGN.replace("{coins}", "pence") + rf"|{FOREIGN_POUND}\s?\d",
         natural="a bus fare in Sligo, not a shamrock on every line",
         examples=("Dublin", "Dingle", "Westport", "Dublin", "Bray"),
         people=("Aoife", "Cian", "Ciara", "Conor", "Niamh", "Oisin", "Roisin", *_NAMES_OF_BRITAIN),
@@ -216,6 +226,7 @@ REGIONS: Mapping[str, Region] = {
         money="dollars", whole="whole dollars", coins="cents", coin="¢",
         coin_name="cent", units="the units of the course, metric or customary",
         rule="American spelling (color, center, meter, math), dollars and cents, the units of the course.",
+        foreign=rf"{FOREIGN_POUND}\s?\d|\b\d+(?:p\b|\s?pence\b)",
         natural="a bus fare in Tulsa, not a flag on every line",
         examples=("Chicago", "Duluth", "Boise", "Tampa", "Brandon"),
         people=(

@@ -42,7 +42,7 @@ BUDGETS = {
 }
 SLACK = 0.03
 #: The files of the package in all, and its modules under 40 lines that have a single importer.
-MAX_FILES = 448
+MAX_FILES = 462
 MAX_SMALL_MODULES = 0
 SMALL_LINES = 40
 

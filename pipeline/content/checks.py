@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.content import (
@@ -21,6 +21,7 @@ from pipeline.content import (
 )
 from pipeline.content.findings import Case, Check, Fault, Finding, Severity, quoted
 from pipeline.content.lesson_reader import SHAPE, read_lesson
+from pipeline.content.money import in_own, in_pounds, sign_of
 from pipeline.content.shape import shape_faults
 from pipeline.publish.questions import places
 
@@ -94,7 +95,7 @@ _OTHERS: Sequence[Row] = (
         "A keyword's definition does not hold the term; the term stands in an explainer, and better also in a "
         "question."),
     Row(29, "R", CRITIC, "pupils of the level hold the misconception, and its correction says why it is wrong"),
-    Row(30, "R", CODE, "spelling, money and units of the course's region", checks_text.region, "[[rule_of_usage]]"),
+    Row(30, "R", CODE, "spelling, money and units of the course's region", checks_text.usage, "[[rule_of_usage]]"),
     Row(31, "R", CODE, "nothing outside the page, no stray talk", checks_text.stray,
         "Nothing outside the page: no link, picture, worksheet, book, video, web site or brand; no praise, no talk "
         "about yourself, no words to a reviewer."),
@@ -122,6 +123,14 @@ def check_lesson(lesson: Any, *, entry: Mapping[str, Any], course: Mapping[str, 
         entry: The scheme's entry for it.
         course: The pinned catalogue course.
     """
+    sign = sign_of(course, lesson)
+    return [
+        replace(each, found=in_own(each.found, sign), wanted=in_own(each.wanted, sign))
+        for each in _findings(in_pounds(lesson, sign), entry, course)
+    ]
+
+
+def _findings(lesson: Any, entry: Mapping[str, Any], course: Mapping[str, Any]) -> list[Finding]:
     read = read_lesson(lesson)
     if read.lesson is None:
         return list(read.findings)
@@ -173,5 +182,9 @@ def summary(lesson: Mapping[str, Any], *, entry: Mapping[str, Any], course: Mapp
 
     how: "computed" where all that is printed for the item was compared, "in part", "nobody".
     """
-    read = read_lesson(lesson)
-    return checks_answers.summary(Case(read.lesson, entry, course)) if read.lesson else {"by": {}, "wrong": {}}
+    sign = sign_of(course, lesson)
+    read = read_lesson(in_pounds(lesson, sign))
+    if not read.lesson:
+        return {"by": {}, "wrong": {}}
+    told: dict[str, Any] = in_own(checks_answers.summary(Case(read.lesson, entry, course)), sign)
+    return told

@@ -14,6 +14,8 @@ from pipeline.content.findings import Case, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item
 from pipeline.content.levels import level_row
 from pipeline.content.numbers import without_formulas
+from pipeline.content.spelling import misspelt
+from pipeline.frameworks import region_of
 from pipeline.publish import mathml
 
 _WORD = re.compile(r"\w+")
@@ -151,52 +153,15 @@ def stem_of(term: str) -> str:
     return re.sub(r"(?:ies|es|s|ing|ed|e|y)$", "", plain) if len(plain) > 5 else plain
 
 
-#: American word → British.
-_AMERICAN = {
-    "center": "centre", "centers": "centres", "centered": "centred",
-    "centimeter": "centimetre", "centimeters": "centimetres", "kilometer": "kilometre", "kilometers": "kilometres",
-    "liter": "litre", "liters": "litres", "fiber": "fibre", "fibers": "fibres", "theater": "theatre",
-    "theaters": "theatres", "gray": "grey", "math": "maths", "aluminum": "aluminium", "defense": "defence",
-    "offense": "offence", "cozy": "cosy", "plow": "plough", "skeptical": "sceptical", "jewelry": "jewellery",
-    "sidewalk": "pavement", "soccer": "football", "vacation": "holiday", "gasoline": "petrol", "cookie": "biscuit",
-    "cookies": "biscuits", "dime": "coin", "nickels": "coins", "trapezoid": "trapezium", "factoring": "factorising",
-    "counterclockwise": "anticlockwise", "simplifed": "simplified", "airplane": "aeroplane", "apartment": "flat",
-    "grade level": "stage",
-}  # fmt: skip
-_AMERICAN_WORD = re.compile(rf"\b(?:{'|'.join(_AMERICAN)})\b", re.I)
-#: American kind of word → what is British in it: organized, behavior, traveled.
-_AMERICAN_KINDS: tuple[tuple[re.Pattern[str], str], ...] = (
-    # Size, prize and seize are so in British English, too; capitalize() is code.
-    (re.compile(r"(?<![.\w])(?!(?!\w*(?:pha|the|nta)siz)\w*siz|(?:ap)?priz|seiz|maiz|assiz|baiz|beliz)"
-                r"(\w+[iy])z(e[drs]?|ers|ing|ations?|ational|able)\b(?!\()", re.I), r"\1s\2"),
-    (re.compile(r"\b((?:behavi|col|endeav|fav|flav|harb|hon|hum|lab|neighb|od|rum|sav|tum|vap|arm|parl)o)"
-                r"(r(?:s|ed|ing|ful|less|able|ably|hood|hoods|al|ite|ites)?)\b", re.I), r"\1u\2"),
-    (re.compile(r"\b((?:travel|cancel|model|label|level|signal|fuel|total|dial|tunnel|marvel|quarrel))"
-                r"(ed|ing|ers?)\b", re.I), r"\1l\2"),
-)  # fmt: skip
-_FOREIGN = re.compile(
-    r"(?<!\\)\$\s?\d|\b\d+(?:\.\d+)?\s?(?:dollars?|cents?|°F|degrees Fahrenheit|lbs?|ounces?|fluid ounces|gallons?"
-    r"|feet|foot|inch(?:es)?|yards?)\b|\b(?:kilo|centi|milli)?meters\b|\b(?:kilo|centi|milli)meter\b",
-    re.I,
-)
-
-
-def region(case: Case) -> Iterator[Fault]:
-    """Check for British spelling, pounds and metric units."""
+def usage(case: Case) -> Iterator[Fault]:
+    """Check for the spelling, the money and the units of the course's region."""
+    region = region_of(case.course)
     for where, text in case.texts:
         plain = without_formulas(text, " ")
-        if american := _american(plain):
-            yield Fault(where, american[0], f"British English: {american[1]}")
-        if found := _FOREIGN.search(plain):
-            yield Fault(where, found[0], "pounds and pence, metric units")
-
-
-def _american(text: str) -> tuple[str, str] | None:
-    """Return an American word of a text and the British one, None where there is none."""
-    if found := _AMERICAN_WORD.search(text):
-        return found[0], _AMERICAN[found[0].lower()]
-    kinds = ((pattern.search(text), british) for pattern, british in _AMERICAN_KINDS)
-    return next(((found[0], found.expand(british)) for found, british in kinds if found), None)
+        if found := misspelt(plain, region.spelling):
+            yield Fault(where, found[0], f"{region.english}: {found[1]}")
+        if region.foreign and (strange := re.search(region.foreign, plain, re.I)):
+            yield Fault(where, strange[0], f"{region.money} and {region.coins}, {region.units}")
 
 
 def names(case: Case) -> Iterator[Fault]:

@@ -16,6 +16,7 @@ from pipeline.content.fields import problems
 from pipeline.content.findings import Finding
 from pipeline.content.lesson import LESSON_SCHEMA, Corrections, Lesson, Solutions
 from pipeline.content.lesson_reader import SHAPE, read_lesson, tidy
+from pipeline.content.money import sign_of
 from pipeline.engine.step import StepContext
 from pipeline.errors import ConfigError, TaskRejected
 from pipeline.lessons import blind, patches, release
@@ -218,7 +219,7 @@ class _Writing:
         asked = blind.questions(lesson, new)
         if not asked:
             return []
-        results, findings = blind.compared(lesson, self._solutions(asked))
+        results, findings = blind.compared(lesson, self._solutions(asked), sign_of(self._course, self._lesson))
         for where in new:
             self._solved[where] = (now[where] if results.get(where) != blind.DIFFERS else None, results.get(where, ""))
         self._differed.update({item_of(each.where) for each in findings})

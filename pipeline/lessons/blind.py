@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.content.findings import Finding
 from pipeline.content.lesson import Item, Lesson, Solutions
+from pipeline.content.money import in_pounds
 from pipeline.maths.comparison import same_answer
 from pipeline.publish.questions import places
 
@@ -60,13 +61,17 @@ def _hides(item: Item) -> bool:
     return any(line.startswith("hide:") for figure in item.figures or () for line in figure.lines)
 
 
-def compared(lesson: Lesson, solved: Solutions) -> tuple[dict[str, str], list[Finding]]:
-    """Return what came of each question that could be compared, and a finding for each answer that differs."""
+def compared(lesson: Lesson, solved: Solutions, sign: str = "£") -> tuple[dict[str, str], list[Finding]]:
+    """Return what came of each question that could be compared, and a finding for each answer that differs.
+
+    Args:
+        sign: Of the lesson's money.
+    """
     said = {each.question: each for each in solved.solutions}
     results: dict[str, str] = {}
     findings: list[Finding] = []
     for where, item in lesson.items():
-        for place, key, same in _answers(where, item, said):
+        for place, key, same in _answers(where, item, said, sign):
             if same is None:
                 continue
             results[where] = DIFFERS if not same or results.get(where) == DIFFERS else AGREED
@@ -76,7 +81,7 @@ def compared(lesson: Lesson, solved: Solutions) -> tuple[dict[str, str], list[Fi
     return results, findings
 
 
-def _answers(where: str, item: Item, said: Mapping[str, Any]) -> list[tuple[str, str, bool | None]]:
+def _answers(where: str, item: Item, said: Mapping[str, Any], sign: str) -> list[tuple[str, str, bool | None]]:
     """Return (address, key, whether the solution is the key; None: not compared) of an item or its parts."""
     if item.options:
         solution = said.get(where)
@@ -94,7 +99,9 @@ def _answers(where: str, item: Item, said: Mapping[str, Any]) -> list[tuple[str,
     for place, key, ask in keys:
         if place in said:
             answer = said[place].answer
-            same = _plain(answer) in (_plain(key), *accepted) or same_answer(key, answer, ask)
+            same = _plain(answer) in (_plain(key), *accepted) or same_answer(
+                *(in_pounds(text, sign) for text in (key, answer, ask))
+            )
             found.append((place, key, False if answer.lower().startswith(CANNOT) else same))
     return found
 

@@ -15,7 +15,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.bank.topic import Bank
+from pipeline.content.cast import recast
+from pipeline.content.money import in_own
 from pipeline.errors import ModelRejected
+from pipeline.frameworks import region_of
 from pipeline.lessons.drafting.details import details
 from pipeline.lessons.drafting.lesson import lesson
 from pipeline.lessons.drafting.outline import outline
@@ -62,7 +65,10 @@ def answer(data: Mapping[str, Any], bank: Bank | None = None) -> dict[str, Any]:
         if kind == "entry":
             return details(data["course"], _entries(data), int(data["order"]))
         if kind == "lesson":
-            return lesson(bank or Bank(), data["course"], data["entry"], _entries(data))
+            written = lesson(bank or Bank(), data["course"], data["entry"], _entries(data))
+            region = region_of(data["course"])
+            own: dict[str, Any] = in_own(recast(written, region, int(data["entry"]["order"])), region.currency or "£")
+            return own
     except KeyError as missing:
         raise ModelRejected(
             f"The offline author needs {missing} to answer a request for {kind}.", code="unanswerable_request"

@@ -45,10 +45,7 @@ def rule_tables(course: Mapping[str, Any]) -> dict[str, str]:
         "entry_fields": model_rules(ENTRY_MODELS),
         "critic_fields": model_rules(CRITIC_MODELS),
         "release_rule": RULE,
-        "criteria": "\n".join(
-            f"- {key}: {name.replace('natural setting', words['natural_setting'])}"
-            for key, name in schemas.CRITERION_NAMES.items()
-        ),
+        "criteria": "\n".join(f"- {key}: {name}" for key, name in schemas.CRITERION_NAMES.items()),
         "shape_rules": _lines(shape.rules()),
         "check_rules": _lines(row.rule for row in ROWS if row.rule),
         "notation_lines": _lines(notation.prompt_lines()),
@@ -58,7 +55,9 @@ def rule_tables(course: Mapping[str, Any]) -> dict[str, str]:
         "lesson_limits": "\n".join(_lesson_limits()),
         "maths_commands": " ".join(f"\\{name}" for name in sorted(MATHS_COMMANDS)),
     }
-    return words | {name: _fill(name, text, _TABLE, words) for name, text in (tables | words).items()}
+    # Schemas speak of a natural setting: here it is natural somewhere.
+    tables = {name: text.replace("natural setting", words["natural_setting"]) for name, text in tables.items()}
+    return {name: _fill(name, text, _TABLE, words) for name, text in (words | tables).items()}
 
 
 def _lines(lines: Iterable[str]) -> str:

@@ -56,7 +56,7 @@ class _Details(Part):
     emphasis: list[Annotated[Text, Words(2, 30)]] = Field(
         min_length=1, max_length=4, description="the difficulties to plan for"
     )
-    context: Annotated[Text, Words(2, 40)] = Field(description="one [[natural_setting]] for the examples")
+    context: Annotated[Text, Words(2, 40)] = Field(description="one natural setting for the examples")
 
 
 class EntryDetails(_Details, _Placed):
