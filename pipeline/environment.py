@@ -11,7 +11,7 @@ from pipeline.files import read_regular
 _LASTING = (
     "subject", "level", "model", "effort", "lessons", "blind_solve", "catalogue", "bank", "store", "out",
     "max_cost_usd", "budget", "daily_budget_usd", "concurrency", "executor", "until", "sample", "prices", "dry_run",
-    "prompts", "quiet", "json", "batch", "batch_min", "no_wait", "batch_poll", "review", "downloads",
+    "prompts", "quiet", "json", "batch", "batch_min", "no_wait", "batch_poll", "review",
 )  # fmt: skip
 #: Options that permit one act, so they are given each time.
 _ONE_ACT = (
@@ -21,6 +21,8 @@ _ONE_ACT = (
 #: Option → environment variable; None: it has none.
 VARIABLES: Mapping[str, str | None] = {
     **{name: f"PIPELINE_{name.upper()}" for name in _LASTING},
+    # Named as its option is.
+    "downloads": "PIPELINE_WITH",
     **dict.fromkeys(_ONE_ACT),
 }
 #: More than any `.env` holds.
