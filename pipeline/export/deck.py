@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from pipeline.drawing import figure as draw
@@ -22,13 +23,11 @@ from pipeline.html import clean
 
 #: Lengths in points: a slide of 16 to 9, its margin, where text begins, how far it goes.
 _WIDE, _HIGH, _MARGIN, _TOP, _BOTTOM = 960, 540, 44, 112, 496
-_TITLE_TOP, _TITLE_HIGH = 26, 76
 #: What figures and tables take at the right, and the gap before them.
 _BESIDE, _GAP = 380, 28
 #: Sizes of letters, points: tried from the largest.
 _SIZES = (32, 28, 24, 20)
 _FORMULA_SIZE, _SMALL = 32, 18
-_COVER_SIZE = 40
 _LINE, _AFTER = 1.2, 0.45
 #: Of lists, in letters' sizes.
 _INDENT = 1.6
@@ -37,8 +36,8 @@ _POINTS_A_MM = 72 / 25.4
 _ENLARGED = 1.7
 _EMU = 12_700
 _DATE = datetime(1980, 1, 1, tzinfo=UTC)
-_KEPT_LAYOUTS = ("Title Slide", "Title and Content")
-_ACCENT = "0B4F7A"
+_COVER, _CONTENT = "Title Slide", "Title and Content"
+_LOOK = Path(__file__).parent / "slides.xml"
 #: Widths of letters in Arial, in ems.
 _WIDTHS = {
     letter: width
@@ -68,7 +67,7 @@ Node = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class SlideText:
     """A paragraph."""
 
     #: Its words; what is between RAISE and LOWER, or between LOWER and RAISE, stands higher, or lower, than the line.
@@ -88,7 +87,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class SlidePicture:
     """A picture on a line of its own; before it what would be before words."""
 
     picture: Picture
@@ -102,7 +101,7 @@ class Shown:
         return self.picture.height_mm * _POINTS_A_MM * self.scale(width, size) + _AFTER * size
 
 
-Item = Words | Shown
+Item = SlideText | SlidePicture
 
 
 def items(value: str, *, mark: str = "", number: int = 1, lead: str = "") -> list[Item]:
@@ -110,7 +109,7 @@ def items(value: str, *, mark: str = "", number: int = 1, lead: str = "") -> lis
 
     Args:
         value: With TeX in it.
-        mark: Of its first paragraph, as `Words` has it.
+        mark: Of its first paragraph, as `SlideText` has it.
         number: Of the mark.
         lead: Bold words before it.
     """
@@ -120,10 +119,10 @@ def items(value: str, *, mark: str = "", number: int = 1, lead: str = "") -> lis
         place = place + 1 if passage.kind == "ol" else 0
         own = {"ul": "bullet", "ol": "number"}.get(passage.kind, "" if made else mark)
         made += _divided(passage.pieces, own, place or number)
-    if lead and made and isinstance(made[0], Words):
+    if lead and made and isinstance(made[0], SlideText):
         made[0] = replace(made[0], lead=lead)
     elif lead:
-        made.insert(0, Words("", lead=lead))
+        made.insert(0, SlideText("", lead=lead))
     return made
 
 
@@ -134,10 +133,10 @@ def _divided(pieces: Sequence[Piece], mark: str, number: int) -> Iterator[Item]:
         if high:
             for piece in group:
                 assert isinstance(piece, Formula)
-                yield Shown(formula(piece.content, spoken.words(piece.tex), _FORMULA_SIZE), mark, number)
+                yield SlidePicture(formula(piece.content, spoken.words(piece.tex), _FORMULA_SIZE), mark, number)
                 mark = ""
         elif (text := "".join(map(_characters, group)).strip()).strip(_STOPS):
-            yield Words(text.lstrip(_STOPS), mark, number)
+            yield SlideText(text.lstrip(_STOPS), mark, number)
             mark = ""
 
 
@@ -195,9 +194,9 @@ class Deck:
         """
         import pptx
 
-        self._deck = pptx.Presentation()
+        self._deck: Node = pptx.Presentation()
         self._language, self._foot = language, foot
-        self._set_master()
+        self._set_look()
         properties = self._deck.core_properties
         properties.title, properties.language, properties.comments = title, language, comments
         properties.author = properties.last_modified_by = properties.keywords = ""
@@ -210,59 +209,26 @@ class Deck:
         self._deck.save(made)
         return repacked(made.getvalue())
 
-    def _set_master(self) -> None:
-        """Make the library's template ours: 16 to 9, Arial, titles at the left, two layouts."""
+    def _set_look(self) -> None:
+        """Make the library's template ours: 16 to 9, Arial, two layouts, what slides.xml has."""
         deck = self._deck
         deck.slide_width, deck.slide_height = _WIDE * _EMU, _HIGH * _EMU
         for layout in list(deck.slide_layouts):
-            if layout.name not in _KEPT_LAYOUTS:
+            if layout.name not in (_COVER, _CONTENT):
                 deck.slide_layouts.remove(layout)
         _drop(deck.part.package._rels, "thumbnail")
         _drop(deck.part.rels, "printerSettings")
         theme = next(part for part in deck.part.package.iter_parts() if part.partname.endswith("theme1.xml"))
         theme._blob = theme.blob.replace(b'latin typeface="Calibri"', b'latin typeface="Arial"')
-        master = deck.slide_master
-        width = _WIDE - 2 * _MARGIN
-        places = {
-            1: (_MARGIN, _TITLE_TOP, width, _TITLE_HIGH), 2: (_MARGIN, _TOP, width, _BOTTOM - _TOP),
-            15: (_MARGIN, 504, 600, 24), 13: (_WIDE - _MARGIN - 80, 504, 80, 24),
-        }  # fmt: skip
-        for shape in list(master.placeholders):
-            kind = int(shape.placeholder_format.type)
-            if kind in places:
-                _put(shape, *places[kind])
-            else:
-                shape._element.getparent().remove(shape._element)
-        for shape in master.placeholders:
-            for level in shape._element.iter(_a("lvl1pPr")):
-                level.set("algn", "r" if int(shape.placeholder_format.type) == 13 else "l")
-                for colour in level.iter(_a("schemeClr")):
-                    del colour[:]
-            shape.text_frame.margin_left = shape.text_frame.margin_right = 0
-        styles = master._element.find(_p("txStyles"))
-        for level in styles.find(_p("titleStyle")).iter(_a("lvl1pPr")):
-            level.set("algn", "l")
-            level.find(_a("defRPr")).attrib.update({"sz": "2800", "b": "1"})
-            level.find(f"{_a('defRPr')}/{_a('solidFill')}")[0] = _parsed(f'<a:srgbClr {_NAMES} val="{_ACCENT}"/>')
-        for layout in deck.slide_layouts:
-            self._set_layout(layout)
-
-    def _set_layout(self, layout: Node) -> None:
-        for shape in list(layout.placeholders):
-            kind = int(shape.placeholder_format.type)
-            if kind == 16:
-                shape._element.getparent().remove(shape._element)
-            elif kind in (3, 4):
-                _put(
-                    shape, _MARGIN, *((150, _WIDE - 2 * _MARGIN, 110) if kind == 3 else (276, _WIDE - 2 * _MARGIN, 190))
-                )
+        owners = (deck.slide_master, deck.slide_master, *deck.slide_layouts)
+        for owner, made in zip(owners, _parsed(_LOOK.read_bytes()).iterchildren("{*}*"), strict=True):
+            owner._element.replace(owner._element.find(made.tag), made)
 
     # --- slides -----------------------------------------------------------------------------------
 
     def cover(self, title: str, rows: Sequence[str]) -> None:
         """Add the first slide: a title and lines below it."""
-        slide = self._new("Title Slide", title)
-        slide.shapes.title.text_frame.paragraphs[0].runs[0].font.size = _COVER_SIZE * _EMU
+        slide = self._new(_COVER, title)
         frame = slide.placeholders[1].text_frame
         for place, words in enumerate(rows):
             paragraph = frame.paragraphs[0] if not place else frame.add_paragraph()
@@ -279,7 +245,7 @@ class Deck:
         pages = list(_pages(content, width, size)) or [[]]
         for place, page in enumerate(pages, 1):
             many = f" ({place} of {len(pages)})" if len(pages) > 1 else ""
-            slide = self._new("Title and Content", f"{flat(title)}{many}")
+            slide = self._new(_CONTENT, f"{flat(title)}{many}")
             self._fill(slide, page, width, size)
             if place == 1:
                 self._beside(slide, figures)
@@ -301,11 +267,11 @@ class Deck:
     def _fill(self, slide: Node, page: Sequence[Item], width: float, size: float) -> None:
         top: float = _TOP
         body = slide.placeholders[1]
-        for is_text, group in groupby(page, key=lambda item: isinstance(item, Words)):
+        for is_text, group in groupby(page, key=lambda item: isinstance(item, SlideText)):
             rows = list(group)
             if not is_text:
                 for item in rows:
-                    assert isinstance(item, Shown)
+                    assert isinstance(item, SlidePicture)
                     self._formula(slide, item, top, width, size)
                     top += item.height(width, size)
                 continue
@@ -325,7 +291,7 @@ class Deck:
         frame.margin_left = frame.margin_right = frame.margin_top = frame.margin_bottom = 0
         frame._txBody.bodyPr.append(_parsed(f"<a:noAutofit {_NAMES}/>"))
         for place, item in enumerate(rows):
-            assert isinstance(item, Words)
+            assert isinstance(item, SlideText)
             paragraph = frame.paragraphs[0] if not place else frame.add_paragraph()
             own = _SMALL if item.muted else size
             paragraph.line_spacing, paragraph.space_before, paragraph.space_after = _LINE - 0.2, 0, Pt(_AFTER * own)
@@ -352,12 +318,12 @@ class Deck:
             run.font.size = Pt(size)
         return run
 
-    def _formula(self, slide: Node, item: Shown, top: float, width: float, size: float) -> None:
+    def _formula(self, slide: Node, item: SlidePicture, top: float, width: float, size: float) -> None:
         left = _MARGIN + (_INDENT * size if item.mark else 0)
         if item.mark:
             label = slide.shapes.add_textbox(0, 0, 0, 0)
             _put(label, _MARGIN, top, _INDENT * size, _LINE * size)
-            self._paragraphs(label.text_frame, [Words("\u200b", item.mark, item.number)], size)
+            self._paragraphs(label.text_frame, [SlideText("\u200b", item.mark, item.number)], size)
         self._picture(slide, item.picture, left, top, item.scale(width, size))
 
     def _picture(self, slide: Node, shown: Picture, left: float, top: float, scale: float) -> float:
@@ -384,7 +350,7 @@ class Deck:
                     top += self._table(slide, [head, *rows], left, top, room - _GAP) + _GAP / 2
             if caption:
                 label = slide.shapes.add_textbox(0, 0, 0, 0)
-                words = Words(flat(caption), muted=True)
+                words = SlideText(flat(caption), muted=True)
                 _put(label, left, top, _BESIDE, words.height(_BESIDE, _SMALL))
                 self._paragraphs(label.text_frame, [words], _SMALL)
                 top += words.height(_BESIDE, _SMALL)
@@ -453,15 +419,7 @@ def _drop(relations: Node, kind: str) -> None:
         relations.pop(key)
 
 
-def _parsed(markup: str) -> Node:
+def _parsed(markup: str | bytes) -> Node:
     from pptx.oxml import parse_xml
 
     return parse_xml(markup)
-
-
-def _a(tag: str) -> str:
-    return f"{{http://schemas.openxmlformats.org/drawingml/2006/main}}{tag}"
-
-
-def _p(tag: str) -> str:
-    return f"{{http://schemas.openxmlformats.org/presentationml/2006/main}}{tag}"

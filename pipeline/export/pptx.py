@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pipeline.export.base import Selection
-from pipeline.export.deck import Deck, Item, Words, items
+from pipeline.export.deck import Deck, Item, SlideText, items
 from pipeline.export.plain_text import plain
 from pipeline.frameworks import region_of
 from pipeline.html import clean, count
@@ -18,7 +18,7 @@ from pipeline.publish.view import CourseView, LessonView
 #: Of an explanation on one slide, at most.
 _WORDS, _SENTENCES = 42, 3
 #: Keywords on one slide, at most.
-_KEYWORDS = 4
+_KEYWORDS = 5
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z£$0-9\\])")
 
 
@@ -116,7 +116,7 @@ def _question(question: ShownQuestion, rule: str) -> list[Item]:
         content += items(option.text, mark="letter", number=number)
     for number, part in enumerate(question.parts, 1):
         content += items(f"{part.ask} ({count(part.marks, 'mark')})", mark="part", number=number)
-    return [*content, Words(rule, muted=True)] if rule else content
+    return [*content, SlideText(rule, muted=True)] if rule else content
 
 
 def _ideas(text: str) -> Iterator[list[str]]:
