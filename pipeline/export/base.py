@@ -69,8 +69,14 @@ def _table(*formats: Format) -> Mapping[str, Format]:
 
 
 FORMATS = _table(
-    Format("docx", "docx", "worksheets, and their answers apart, for Word and Google Docs", PUPILS, ("python-docx",)),
-    Format("pptx", "pptx", "slides of a lesson for PowerPoint and Google Slides", PUPILS, ("python-pptx",)),
+    Format(
+        "docx",
+        "docx",
+        "worksheets, and their answers apart, for Word and Google Docs",
+        PUPILS,
+        ("python-docx", "typst"),
+    ),
+    Format("pptx", "pptx", "slides of a lesson for PowerPoint and Google Slides", PUPILS, ("python-pptx", "typst")),
     Format("pdf", "pdf", "worksheets and exam papers to print, and their answers apart", PUPILS, ("typst",)),
     Format("gift", "gift", "questions for a quiz in Moodle", TEACHER),
     Format("qti", "qti", "questions for learning platforms that take QTI 2.1", TEACHER),

@@ -96,12 +96,14 @@ def test_worksheet_is_a_document_that_office_knows() -> None:
     assert 'w:w="11906" w:h="16838"' in body or 'w:h="16838" w:w="11906"' in body
     assert '<dcterms:created xsi:type="dcterms:W3CDTF">1980-01-01T00:00:00Z' in core
     assert 'w:val="en-GB"' in whole["word/styles.xml"]
-    assert {"Title", "Heading1", "Question", "Option", "ListBullet"} <= set(re.findall(r'w:pStyle w:val="(\w+)"', body))
+    assert {"Title", "Heading1", "Question", "Option", "ListParagraph", "TableText"} <= set(
+        re.findall(r'w:pStyle w:val="(\w+)"', body)
+    )
     footer = next(text for name, text in whole.items() if "footer" in name)
     header = next(text for name, text in whole.items() if "header" in name)
     assert 'w:instr="PAGE"' in footer
-    assert "National 5 Mathematics · lesson 1" in header
-    for words in ("Name", "Date", "Words you need", "Example", "2 marks"):
+    assert "National 5 Mathematics · Lesson 1" in header
+    for words in ("Name", "Date", "Words you need", "Worked example", "2\u00a0marks"):
         assert words in body
     assert "<m:oMath" in body
 
@@ -127,7 +129,7 @@ def test_mock_exam_is_one_paper() -> None:
     found = export(Selection(view, exam), ["docx"])
     assert [path.removeprefix(f"docx/{exam[0].file}-") for path in found] == ["paper.docx", "paper-answers.docx"]
     body = parts(next(iter(found.values())))["word/document.xml"]
-    for words in ("Formulae list", "Paper 1 without a calculator", "60 minutes. 9 marks. No calculator."):
+    for words in ("Formulae list", "Paper 1 without a calculator", "Time: 60 minutes", "Total: 9 marks", "Class"):
         assert words in body
 
 
