@@ -11,24 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from pipeline.export import markup
 from pipeline.export.base import Selection, packed
-from pipeline.export.markup import (
-    Drawing,
-    bare,
-    blocks,
-    drawings,
-    labelled,
-    language,
-    line,
-    named,
-    paragraph,
-    short,
-    solution,
-    stem,
-)
 from pipeline.export.plain_text import plain
 from pipeline.export.responses import CHOICE, ESSAY, Response, responses
-from pipeline.html import Html, clean, el, join, slug
+from pipeline.html import Html, el, join, slug
 from pipeline.publish import prose
 from pipeline.publish.lesson_page import LessonText
 from pipeline.publish.prose import inline
@@ -39,7 +26,6 @@ _CC = "http://www.imsglobal.org/xsd/imsccv1p1"
 _LOM = "http://ltsc.ieee.org/xsd/imsccv1p1/LOM/manifest"
 _QTI = "http://www.imsglobal.org/xsd/ims_qtiasiv1p2"
 _PROFILE = "http://www.imsglobal.org/profile/cc/ccv1p1"
-_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 #: The folder of a quiz, as texts in it name it.
 _BASE = "$IMS-CC-FILEBASE$"
 _QUIZ = "imsqti_xmlv1p2/imscc_xmlv1p1/assessment"
@@ -66,23 +52,8 @@ def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
         made |= part.files()
         resources += part.resources()
         items.append(part.item())
-    made["imsmanifest.xml"] = _xml(_manifest(view, items, resources))
+    made["imsmanifest.xml"] = markup.document(_manifest(view, items, resources))
     yield f"{slug(plain(view.title))}{chosen.suffix}.imscc", packed(made)
-
-
-def _xml(element: str) -> bytes:
-    return f"{_HEAD}{element}\n".encode()
-
-
-def _text(value: object) -> str:
-    return escape(clean(value), quote=True)
-
-
-def _of(namespace: str, *schemas: str) -> str:
-    return (
-        f'xmlns="{namespace}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
-        f'xsi:schemaLocation="{" ".join(schemas)}"'
-    )
 
 
 # --- manifest ---------------------------------------------------------------------------------------
@@ -90,12 +61,12 @@ def _of(namespace: str, *schemas: str) -> str:
 
 def _manifest(view: CourseView, items: Sequence[str], resources: Sequence[str]) -> str:
     namespace = f"{_CC}/imscp_v1p1"
-    schemas = [namespace, f"{_PROFILE}/ccv1p1_imscp_v1p2_v1p0.xsd", _LOM, f"{_PROFILE}/LOM/ccv1p1_lommanifest_v1p0.xsd"]
-    said, rights = (
-        f'<lom:string language="en">{_text(words)}</lom:string>' for words in (named(view), view.rights_line)
-    )
+    schemas = [f"{_PROFILE}/ccv1p1_imscp_v1p2_v1p0.xsd", _LOM, f"{_PROFILE}/LOM/ccv1p1_lommanifest_v1p0.xsd"]
+    texts = (markup.named(view), view.rights_line)
+    said, rights = (f'<lom:string language="en">{markup.quoted(text)}</lom:string>' for text in texts)
+    name, root = view.bundle.course["course_id"], markup.of_schema(namespace, *schemas)
     return (
-        f'<manifest identifier="{view.bundle.course["course_id"]}" xmlns:lom="{_LOM}" {_of(namespace, *schemas)}>'
+        f'<manifest identifier="{name}" xmlns:lom="{_LOM}" {root}>'
         "<metadata><schema>IMS Common Cartridge</schema><schemaversion>1.1.0</schemaversion>"
         f"<lom:lom><lom:general><lom:title>{said}</lom:title></lom:general>"
         f"<lom:rights><lom:description>{rights}</lom:description></lom:rights></lom:lom></metadata>"
@@ -120,6 +91,7 @@ class _Lesson:
     def __init__(self, view: CourseView, lesson: LessonView) -> None:
         self._view, self._lesson = view, lesson
         self._name = f"l{lesson.order:02d}"
+        self._title = markup.quoted(f"{lesson.order:02d} {plain(lesson.title)}")
         self._page, self._quiz = f"pages/{lesson.file}.html", f"quizzes/{lesson.file}.xml"
         owners = [(f"s{place}", card) for place, card in enumerate(lesson.cards, 1)]
         owners += [
@@ -127,18 +99,18 @@ class _Lesson:
             for anchor, card in owners
             for place, example in enumerate(card.get("examples") or (), 1)
         ]
-        self._asked = [each for one in lesson.questions for each in drawings(one.item, one.anchor) if each.drawn]
-        others = [each for anchor, owner in owners for each in drawings(owner, anchor) if each.drawn]
+        self._asked = [each for one in lesson.questions for each in markup.drawings(one.item, one.anchor) if each.drawn]
+        others = [each for anchor, owner in owners for each in markup.drawings(owner, anchor) if each.drawn]
         self._drawn = {each.name: each for each in others}
 
-    def _path(self, drawing: Drawing) -> str:
+    def _path(self, drawing: markup.Drawing) -> str:
         return f"figures/{self._name}-{drawing.file}"
 
     def files(self) -> dict[str, bytes]:
         """Return the page, the quiz and the figures of both."""
         made = {self._page: self._html().encode()}
         if self._lesson.questions:
-            made[self._quiz] = _xml(self._assessment())
+            made[self._quiz] = markup.document(self._assessment())
         return made | {self._path(each): each.svg for each in (*self._drawn.values(), *self._asked)}
 
     def resources(self) -> list[str]:
@@ -153,8 +125,7 @@ class _Lesson:
 
     def item(self) -> str:
         """Return its place in the contents."""
-        lesson, name = self._lesson, self._name
-        title = _text(f"{lesson.order:02d} {plain(lesson.title)}")
+        lesson, name, title = self._lesson, self._name, self._title
         rows = [(f"{name}-page", "Lesson")]
         rows += [(f"{name}-quiz", "Questions")] if lesson.questions else []
         held = "".join(
@@ -170,7 +141,7 @@ class _Lesson:
         head = el("head", el("meta", charset="utf-8"), el("title", plain(lesson.title)))
         first = [el("h1", inline(lesson.title)), el("p", inline(lesson.lesson["outcome"]))]
         body = el("body", first, text.sheets() if lesson.mock_exam else text.words(), sections)
-        page = _KIND.sub("", bare(el("html", head, body, lang=language(self._view))))
+        page = _KIND.sub("", markup.bare(el("html", head, body, lang=markup.language(self._view))))
         return f"<!DOCTYPE html>\n{_DRAWING.sub(lambda found: self._image(found[1]), page)}\n"
 
     def _asked_of(self, card: Mapping[str, Any]) -> Html | None:
@@ -192,8 +163,8 @@ class _Lesson:
         fields = "".join(_field(*each) for each in _ASSESSMENT.items())
         items = "".join(map(self._question, lesson.questions))
         return (
-            f"<questestinterop {_of(_QTI, _QTI, f'{_PROFILE}/ccv1p1_qtiasiv1p2p1_v1p0.xsd')}>"
-            f'<assessment ident="{self._name}-quiz" title="{_text(f"{lesson.order:02d} {plain(lesson.title)}")}">'
+            f"<questestinterop {markup.of_schema(_QTI, f'{_PROFILE}/ccv1p1_qtiasiv1p2p1_v1p0.xsd')}>"
+            f'<assessment ident="{self._name}-quiz" title="{self._title}">'
             f'<qtimetadata>{fields}</qtimetadata><section ident="root_section">{items}</section></assessment>'
             "</questestinterop>"
         )
@@ -201,15 +172,15 @@ class _Lesson:
     def _question(self, asked: ShownQuestion) -> str:
         found = responses(asked)
         response = found[0] if len(found) == 1 else Response(ESSAY)
-        parts = "".join(labelled(part.label, part.ask, part.marks) for part in asked.parts)
-        text = stem(self._lesson, asked, lambda each: f"{_BASE}../{self._path(each)}")
-        text += parts + paragraph(response.note)
+        parts = "".join(markup.labelled(part.label, part.ask, part.marks) for part in asked.parts)
+        text = markup.stem(self._lesson, asked, lambda each: f"{_BASE}../{self._path(each)}")
+        text += parts + markup.paragraph(response.note)
         profile = {CHOICE: "multiple_choice", ESSAY: "essay"}.get(response.kind, "fib")
         fields = {"cc_profile": f"cc.{profile}.v0p1", "cc_weighting": str(min(asked.marks, _MOST))}
         fields |= {"qmd_computerscored": "No"} if response.kind == ESSAY else {}
-        feedback = [("general_fb", solution(asked, scheme=response.kind == ESSAY))]
-        feedback += [(f"{option.letter}_fb", blocks(option.why)) for option in asked.options]
-        title = _text(f"{asked.number}. {short(asked.ask)}")
+        feedback = [("general_fb", markup.solution(asked, scheme=response.kind == ESSAY))]
+        feedback += [(f"{option.letter}_fb", markup.blocks(option.why)) for option in asked.options]
+        title = markup.quoted(f"{asked.number}. {markup.short(asked.ask)}")
         return (
             f'<item ident="{self._name}-{asked.anchor}" title="{title}"><itemmetadata><qtimetadata>'
             f"{''.join(_field(*each) for each in fields.items())}</qtimetadata></itemmetadata>"
@@ -223,15 +194,15 @@ def _field(label: str, entry: str) -> str:
     return f"<qtimetadatafield><fieldlabel>{label}</fieldlabel><fieldentry>{entry}</fieldentry></qtimetadatafield>"
 
 
-def _material(markup: str) -> str:
-    return f'<material><mattext texttype="text/html">{escape(bare(markup), quote=False)}</mattext></material>'
+def _material(text: str) -> str:
+    return f'<material><mattext texttype="text/html">{escape(markup.bare(text), quote=False)}</mattext></material>'
 
 
 def _given(asked: ShownQuestion, response: Response) -> str:
     if response.kind != CHOICE:
         return '<response_str ident="response" rcardinality="Single"><render_fib/></response_str>'
     labels = "".join(
-        f'<response_label ident="{option.letter}">{_material(line(option.text))}</response_label>'
+        f'<response_label ident="{option.letter}">{_material(markup.line(option.text))}</response_label>'
         for option in asked.options
     )
     return (
@@ -249,7 +220,8 @@ def _processing(asked: ShownQuestion, response: Response) -> str:
         earned = _EARNED if option.right else ""
         rules.append(_condition(_equal(option.letter), earned + _display(f"{option.letter}_fb")))
     if response.accepted:
-        rules.append(_condition("".join(_equal(_text(way), ' case="No"') for way in response.accepted), _EARNED))
+        ways = (_equal(markup.quoted(way), ' case="No"') for way in response.accepted)
+        rules.append(_condition("".join(ways), _EARNED))
     declared = '<decvar varname="SCORE" vartype="Decimal" minvalue="0" maxvalue="100"/>'
     return f"<outcomes>{declared}</outcomes>{''.join(rules)}"
 
@@ -266,5 +238,5 @@ def _display(name: str) -> str:
     return f'<displayfeedback feedbacktype="Response" linkrefid="{name}"/>'
 
 
-def _feedback(name: str, markup: str) -> str:
-    return f'<itemfeedback ident="{name}"><flow_mat>{_material(markup)}</flow_mat></itemfeedback>'
+def _feedback(name: str, text: str) -> str:
+    return f'<itemfeedback ident="{name}"><flow_mat>{_material(text)}</flow_mat></itemfeedback>'

@@ -169,3 +169,22 @@ def paragraph(*texts: object) -> str:
     """Return plain words in a paragraph, nothing where there are none."""
     words = str(join(filter(None, texts), " "))
     return f"<p>{words}</p>" if words else ""
+
+
+# --- files of XML -----------------------------------------------------------------------------------
+
+
+def document(element: str) -> bytes:
+    """Return a file of XML."""
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{bare(element)}\n'.encode()
+
+
+def quoted(text: object) -> str:
+    """Return plain words for an attribute or an element."""
+    return escape(clean(text), quote=True)
+
+
+def of_schema(namespace: str, *places: str) -> str:
+    """Return the attributes of a root element: its namespace and where schemas are, each after its namespace."""
+    where = " ".join([namespace, *places])
+    return f'xmlns="{namespace}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:schemaLocation="{where}"'

@@ -9,33 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import partial
-from html import escape
 
+from pipeline.export import markup
 from pipeline.export.base import Selection, packed
-from pipeline.export.markup import (
-    bare,
-    blocks,
-    drawings,
-    labelled,
-    language,
-    line,
-    named,
-    paragraph,
-    short,
-    solution,
-    stem,
-)
 from pipeline.export.plain_text import plain
 from pipeline.export.responses import CHOICE, ESSAY, NUMBER, SHORT, Response, part_label, responses
-from pipeline.html import clean, slug
+from pipeline.html import slug
 from pipeline.publish.questions import ShownQuestion
 from pipeline.publish.view import CourseView, LessonView
 
 _QTI = "http://www.imsglobal.org/xsd/imsqti_v2p1"
 _LOM = "http://ltsc.ieee.org/xsd/LOM"
 _SCHEMA = "http://www.imsglobal.org/xsd/qti/qtiv2p1"
+_ROOT = markup.of_schema(_QTI, f"{_SCHEMA}/imsqti_v2p1.xsd")
 _TEMPLATE = "http://www.imsglobal.org/question/qti_v2p1/rptemplates/map_response"
-_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _SHOWN = "SHOWN"
 #: Lines to write in for a mark, and characters of a field for a number and for a line.
 _LINES, _NUMBER, _LINE = 3, 10, 30
@@ -53,44 +40,30 @@ def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
             resources.append(item.resource())
         if items:
             path = f"tests/{lesson.file}.xml"
-            made[path] = _xml(_test(view, lesson, items))
+            made[path] = markup.document(_test(view, lesson, items))
             needed = "".join(f'<dependency identifierref="{item.name}"/>' for item in items)
             resources.append(_resource(f"{_name(view, lesson)}-test", "imsqti_test_xmlv2p1", [path], needed))
-    made["imsmanifest.xml"] = _xml(_manifest(view, resources))
+    made["imsmanifest.xml"] = markup.document(_manifest(view, resources))
     yield f"{slug(plain(view.title))}{chosen.suffix}-qti21.zip", packed(made)
-
-
-def _xml(element: str) -> bytes:
-    return f"{_HEAD}{bare(element)}\n".encode()
 
 
 def _name(view: CourseView, lesson: LessonView) -> str:
     return f"{view.bundle.course['course_id']}-l{lesson.order:02d}"
 
 
-def _attribute(text: object) -> str:
-    return escape(clean(text), quote=True)
-
-
-def _of(namespace: str, schema: str) -> str:
-    return (
-        f'xmlns="{namespace}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
-        f'xsi:schemaLocation="{namespace} {_SCHEMA}/{schema}"'
-    )
-
-
 # --- package and tests ------------------------------------------------------------------------------
 
 
 def _manifest(view: CourseView, resources: Sequence[str]) -> str:
-    namespace = "http://www.imsglobal.org/xsd/imscp_v1p1"
-    title, rights = (f'<string language="en">{_attribute(text)}</string>' for text in (named(view), view.rights_line))
+    namespace, schema = "http://www.imsglobal.org/xsd/imscp_v1p1", f"{_SCHEMA}/qtiv2p1_imscpv1p2_v1p0.xsd"
+    texts = (markup.named(view), view.rights_line)
+    title, rights = (f'<string language="en">{markup.quoted(text)}</string>' for text in texts)
     about = (
         f'<lom xmlns="{_LOM}"><general><title>{title}</title></general>'
         f"<rights><description>{rights}</description></rights></lom>"
     )
     return (
-        f'<manifest identifier="{view.bundle.course["course_id"]}" {_of(namespace, "qtiv2p1_imscpv1p2_v1p0.xsd")}>'
+        f'<manifest identifier="{view.bundle.course["course_id"]}" {markup.of_schema(namespace, schema)}>'
         f"<metadata><schema>QTIv2.1 Package</schema><schemaversion>1.0.0</schemaversion>{about}</metadata>"
         f"<organizations/><resources>{''.join(resources)}</resources></manifest>"
     )
@@ -110,14 +83,14 @@ def _test(view: CourseView, lesson: LessonView, items: Sequence[_Item]) -> str:
             if item.asked.card is card
         )
         if refs:
-            title = _attribute(plain(card["title"]))
+            title = markup.quoted(plain(card["title"]))
             sections.append(
                 f'<assessmentSection identifier="section-{place}" title="{title}" visible="true">{refs}'
                 "</assessmentSection>"
             )
     return (
-        f'<assessmentTest {_of(_QTI, "imsqti_v2p1.xsd")} identifier="{_name(view, lesson)}-test" '
-        f'title="{_attribute(plain(lesson.title))}">'
+        f'<assessmentTest {_ROOT} identifier="{_name(view, lesson)}-test" '
+        f'title="{markup.quoted(plain(lesson.title))}">'
         '<outcomeDeclaration identifier="SCORE" cardinality="single" baseType="float"/>'
         '<testPart identifier="part" navigationMode="nonlinear" submissionMode="individual">'
         f"{''.join(sections)}</testPart>"
@@ -133,11 +106,11 @@ class _Item:
     """A question as an assessment item."""
 
     def __init__(self, view: CourseView, lesson: LessonView, asked: ShownQuestion) -> None:
-        self.lesson, self.asked, self._language = lesson, asked, language(view)
+        self.lesson, self.asked, self._language = lesson, asked, markup.language(view)
         self.name = f"{_name(view, lesson)}-{asked.address.replace('.', '-')}"
         self.folder = f"items/{lesson.file}"
         self.path = f"{self.folder}/{asked.anchor}.xml"
-        self._drawings = [each for each in drawings(asked.item, asked.anchor) if each.drawn]
+        self._drawings = [each for each in markup.drawings(asked.item, asked.anchor) if each.drawn]
         found = responses(asked)
         labels = [f"RESPONSE_{part_label(part)}" for part in asked.parts] or ["RESPONSE"]
         marks = [part.marks for part in asked.parts] or [asked.marks]
@@ -146,7 +119,7 @@ class _Item:
 
     def files(self) -> dict[str, bytes]:
         pictures = {f"{self.folder}/{drawing.file}": drawing.svg for drawing in self._drawings}
-        return {self.path: _xml(self._element()), **pictures}
+        return {self.path: markup.document(self._element()), **pictures}
 
     def resource(self) -> str:
         pictures = [f"{self.folder}/{drawing.file}" for drawing in self._drawings]
@@ -154,10 +127,10 @@ class _Item:
 
     def _element(self) -> str:
         asked = self.asked
-        title = _attribute(f"{self.lesson.order:02d}.{asked.number:02d} {short(asked.ask)}")
+        title = markup.quoted(f"{self.lesson.order:02d}.{asked.number:02d} {markup.short(asked.ask)}")
         declared = "".join(_declared(name, response, marks, asked) for name, response, marks in self._rows)
         return (
-            f'<assessmentItem {_of(_QTI, "imsqti_v2p1.xsd")} identifier="{self.name}" title="{title}" '
+            f'<assessmentItem {_ROOT} identifier="{self.name}" title="{title}" '
             f'adaptive="false" timeDependent="false" xml:lang="{self._language}">{declared}{self._outcomes()}'
             f"<itemBody>{self._body()}</itemBody>{self._processing()}{self._feedback()}</assessmentItem>"
         )
@@ -176,8 +149,8 @@ class _Item:
 
     def _body(self) -> str:
         """Return what is asked and how it is answered; Canvas reads the texts of divisions and paragraphs only."""
-        text = f"<div>{stem(self.lesson, self.asked, lambda drawing: drawing.file)}</div>"
-        asks = [labelled(part.label, part.ask, part.marks) for part in self.asked.parts] or [""]
+        text = f"<div>{markup.stem(self.lesson, self.asked, lambda drawing: drawing.file)}</div>"
+        asks = [markup.labelled(part.label, part.ask, part.marks) for part in self.asked.parts] or [""]
         return text + "".join(
             ask + _interaction(name, response, marks, self.asked)
             for ask, (name, response, marks) in zip(asks, self._rows, strict=True)
@@ -202,8 +175,8 @@ class _Item:
             '<modalFeedback outcomeIdentifier="{}" identifier="{}" showHide="show">{}</modalFeedback>'.format
         )
         by_hand = any(response.kind == ESSAY for _, response, _ in self._rows)
-        whys = [show("FEEDBACK", option.letter, blocks(option.why)) for option in self.asked.options]
-        return "".join([*whys, show("SOLUTION", _SHOWN, solution(self.asked, scheme=by_hand))])
+        whys = [show("FEEDBACK", option.letter, markup.blocks(option.why)) for option in self.asked.options]
+        return "".join([*whys, show("SOLUTION", _SHOWN, markup.solution(self.asked, scheme=by_hand))])
 
 
 def _score(response: str) -> str:
@@ -226,7 +199,7 @@ def _declared(name: str, response: Response, marks: int, asked: ShownQuestion) -
     elif response.kind == NUMBER:
         rights = [response.number]
     elif response.kind == SHORT:
-        rights = list(map(_attribute, response.accepted))
+        rights = list(map(markup.quoted, response.accepted))
         more = ' caseSensitive="false"'
     if response.kind in (CHOICE, SHORT):
         entries = "".join(f'<mapEntry mapKey="{right}" mappedValue="{marks}"{more}/>' for right in rights)
@@ -240,9 +213,8 @@ def _declared(name: str, response: Response, marks: int, asked: ShownQuestion) -
 
 def _interaction(name: str, response: Response, marks: int, asked: ShownQuestion) -> str:
     if response.kind == CHOICE:
-        choices = "".join(
-            f'<simpleChoice identifier="{option.letter}">{line(option.text)}</simpleChoice>' for option in asked.options
-        )
+        texts = ((option.letter, markup.line(option.text)) for option in asked.options)
+        choices = "".join(f'<simpleChoice identifier="{letter}">{text}</simpleChoice>' for letter, text in texts)
         given = f'responseIdentifier="{name}" shuffle="false" maxChoices="1"'
         return f"<choiceInteraction {given}>{choices}</choiceInteraction>"
     if response.kind == ESSAY:
@@ -250,9 +222,9 @@ def _interaction(name: str, response: Response, marks: int, asked: ShownQuestion
         return f'<extendedTextInteraction responseIdentifier="{name}" expectedLines="{lines}"/>'
     length = _NUMBER if response.kind == NUMBER else _LINE
     field = f'<textEntryInteraction responseIdentifier="{name}" expectedLength="{length}"/>'
-    unit = line(response.unit)
+    unit = markup.line(response.unit)
     before, after = (f"{unit} ", "") if response.unit in ("£", "$", "€") else ("", f" {unit}" if unit else "")
-    return f"<p>{before}{field}{after}</p>{paragraph(response.note if response.kind == SHORT else '')}"
+    return f"<p>{before}{field}{after}</p>{markup.paragraph(response.note if response.kind == SHORT else '')}"
 
 
 def _set(outcome: str, value: str) -> str:

@@ -70,7 +70,7 @@ def test_number_may_be_written_in_the_usual_ways(answer: str, accepted: list[str
         (r"\(2x^{-8}\)", ["2x^-8", "2x⁻⁸"]),
         (r"\((x-3)(x+3)\)", ["(x - 3)(x + 3)", "(x-3)(x+3)"]),
         (r"\(4.1 \times 10^{22}\)", ["4.1 × 10^22", "4.1×10^22", "4.1 x 10^22"]),
-        (r"\(x \geq 3\)", ["x >= 3", "x ≥ 3", "x>=3", "x≥3"]),
+        (r"\(x \geq 3\)", ["x >= 3", "x>=3", "x ≥ 3", "x≥3"]),
         (r"\(x = 2\) or \(x = 3\)", ["x = 2 or x = 3", "2, 3", "2,3", "2 or 3", "2 and 3", "3, 2"]),
         ("(−2, 5)", ["(-2, 5)", "(-2,5)"]),
         ("a scattergraph", ["a scattergraph", "scattergraph"]),
