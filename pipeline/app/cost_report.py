@@ -33,6 +33,7 @@ from pipeline.cost.report import (
 )
 from pipeline.environment import VARIABLES
 from pipeline.errors import ConfigError, StoreError
+from pipeline.providers import ANTHROPIC
 from pipeline.records.documents import SCHEMA_VERSION, spend_rows
 from pipeline.records.statuses import IN_PROGRESS
 from pipeline.settings import parse_usd
@@ -294,8 +295,9 @@ def reconciled(url: str | None, days: Range) -> Comparison:
     last = days.until or str(_today())
     days = Range(days.since or str(date.fromisoformat(last) - timedelta(days=DAYS)), last)
     statement = read_all(url, days.wider())
-    made = _compared(statement.postings, days)
-    doubtful = {posting.origin.run for posting in statement.postings if not posting.exact}
+    ours = _of_anthropic(statement.postings)
+    made = _compared(ours, days)
+    doubtful = {posting.origin.run for posting in ours if not posting.exact}
     return Comparison(days, statement, made, list(possibly_billed(open_store(url), doubtful, days.since, days.until)))
 
 
@@ -308,14 +310,21 @@ def reported_shares(url: str | None, run: str) -> Mapping[tuple[str, int], Decim
     Raises:
         CredentialMissing, ModelError: As `reconciled`.
     """
-    statement = read_all(url, tries=True)
-    days = [p.day for p in statement.postings if p.origin.run == run and p.row is not None and not p.exact]
+    ours = _of_anthropic(read_all(url, tries=True).postings)
+    days = [p.day for p in ours if p.origin.run == run and p.row is not None and not p.exact]
+    if not days:
+        return {}
     # The day that is not over is not all reported.
     within_days = Range(min(days), min(max(days), str(_today() - timedelta(days=1))))
     if within_days.since > within_days.until:
         return {}
-    postings = within_days.wider().of(statement.postings)
+    postings = within_days.wider().of(ours)
     return open_shares(_compared(postings, within_days), postings)
+
+
+def _of_anthropic(postings: Iterable[Posting]) -> list[Posting]:
+    """Return what Anthropic billed: its reports know nothing of other providers."""
+    return [posting for posting in postings if posting.provider == ANTHROPIC]
 
 
 def _compared(postings: Iterable[Posting], days: Range) -> Reconciliation:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from pipeline.clock import parse_iso
 from pipeline.cost.usage import WEB_SEARCH
 from pipeline.errors import CheckpointCorrupt
+from pipeline.providers import ANTHROPIC
 from pipeline.records.charge import BATCH, EXACT, TOKEN_KINDS, UNPRICED, Charge, amount, bound
 from pipeline.records.codec import Record
 from pipeline.records.fold import Builder
@@ -27,7 +28,7 @@ PRICE_COLUMNS = tuple(f"price_{kind}" for kind in BILLED)
 COLUMNS = (
     "seq", "at", "step", "item", "attempt", "n", "k", "label", "model", *TOKEN_KINDS, WEB_SEARCH,
     "usd_low", "usd_high", "state", "outcome", "stop_reason", "error", "request_id", "tier", "source", "note",
-    "usd", "cause", "saved_cache_usd", "saved_batch_usd", *PRICE_COLUMNS,
+    "usd", "cause", "saved_cache_usd", "saved_batch_usd", *PRICE_COLUMNS, "provider",
 )  # fmt: skip
 
 
@@ -73,6 +74,8 @@ class LedgerRow:
     settled: bool = False
     #: The upper bound before that; None: none was known.
     bound: Decimal | None = None
+    #: Who bills it.
+    provider: str = ANTHROPIC
 
     @property
     def place(self) -> str:
@@ -174,6 +177,7 @@ def _started(seq: int, at: str, fact: CallStarted) -> LedgerRow:
         model=fact.model,
         high=bound(fact.worst),
         note="no end recorded: at most its worst case",
+        provider=fact.provider or ANTHROPIC,
     )
 
 
@@ -233,10 +237,14 @@ def _settled(row: LedgerRow, fact: ChargeSettled) -> LedgerRow:
 class Pricing(Protocol):
     """The part of cost.prices.PriceBook that repricing needs."""
 
-    def charge(self, usage: Mapping[str, Any], *, model: str, at: datetime, tier: str | None = None) -> Charge:
+    def charge(
+        self, usage: Mapping[str, Any], *, model: str, at: datetime, tier: str | None = None, provider: str = ""
+    ) -> Charge:
         """Return what a finished try costs."""
 
-    def partial(self, usage: Mapping[str, Any], *, model: str, at: datetime, worst: Decimal | None) -> Charge:
+    def partial(
+        self, usage: Mapping[str, Any], *, model: str, at: datetime, worst: Decimal | None, provider: str = ""
+    ) -> Charge:
         """Return what a try that broke off may cost."""
 
 
@@ -277,8 +285,9 @@ def reprice(row: LedgerRow, usage: Mapping[str, Any] | None, prices: Pricing) ->
 def _charge(row: LedgerRow, usage: Mapping[str, Any], prices: Pricing) -> Charge:
     at = parse_iso(row.at)
     if row.error:
-        return prices.partial(usage, model=row.model, at=at, worst=row.high)
-    return prices.charge(usage, model=row.model, at=at, tier=BATCH if row.tier == BATCH else None)
+        return prices.partial(usage, model=row.model, at=at, worst=row.high, provider=row.provider)
+    tier = BATCH if row.tier == BATCH else None
+    return prices.charge(usage, model=row.model, at=at, tier=tier, provider=row.provider)
 
 
 def usages_of(records: Iterable[Record], get_blob: Callable[[str], bytes]) -> dict[int, Mapping[str, Any]]:

@@ -18,11 +18,13 @@ from pipeline.cost.rates import (
     PriceQuery,
     PublishedRates,
     Rates,
+    list_of,
     published_id,
     published_ids,
     undated,
 )
-from pipeline.cost.usage import WEB_SEARCH, BilledUsage, UsageUnreadable, billed
+from pipeline.cost.usage import REGIONAL, WEB_SEARCH, BilledUsage, UsageUnreadable, billed
+from pipeline.providers import ANTHROPIC, PROVIDERS
 from pipeline.records.charge import BATCH, EXACT, INPUT_KINDS, INTERVAL, TOKEN_KINDS, UNPRICED, Charge
 
 #: Tokens a request may hold beyond the bytes of its text, where its form is not known.
@@ -33,23 +35,27 @@ _WRITES = frozenset({"cache_write_5m", _LONG_WRITE})
 _LONGEST_NAME = 80
 #: In the name of every model of the provider's.
 _CLAUDE = "claude"
+#: Places of inference with a surcharge.
+_DEARER = frozenset({"us", REGIONAL})
 #: Prefixes that other tools put before the provider's own model names.
 _PREFIX = re.compile(r"^(?:(?:openrouter|litellm)/)?(?:anthropic[/:.]|models/)", re.IGNORECASE)
 
 
 class PriceBook:
-    """Prices: a user's file first, then the published ones."""
+    """Prices: a user's file first, then the provider's published ones."""
 
-    def __init__(self, overrides: Path | None = None) -> None:
+    def __init__(self, overrides: Path | None = None, provider: str = ANTHROPIC) -> None:
         """Open the book.
 
         Args:
+            provider: Whose prices count where a method is told of no other.
             overrides: A JSON or TOML file of negotiated or missing prices (see price_file.py); it wins.
 
         Raises:
             InvalidValue: The file cannot be read; names file and key.
         """
         self._published = PublishedRates()
+        self._provider = provider
         self._file = PriceFile(overrides) if overrides is not None else None
 
     @property
@@ -59,7 +65,14 @@ class PriceBook:
         return own + self._published.source
 
     def charge(
-        self, usage: Mapping[str, Any], *, model: str, at: datetime, tier: str | None = None, answered: str = ""
+        self,
+        usage: Mapping[str, Any],
+        *,
+        model: str,
+        at: datetime,
+        tier: str | None = None,
+        answered: str = "",
+        provider: str = "",
     ) -> Charge:
         """Return what a finished try cost: exact; unpriced where no price is known.
 
@@ -70,13 +83,15 @@ class PriceBook:
             tier: "batch" for a batch result; None: as the usage says.
             answered: The model as the reply names it. Where it is another one, its price counts; where that has no
                 price, the charge lies between nothing and the dearest price there is.
+            provider: Who bills it; "": the book's own.
         """
-        other = self._other(model, answered)
+        provider = provider or self._provider
+        other, asked = self._other(model, answered, provider), asked_name(model, provider)
         try:
             seen = billed(usage, tier)
         except UsageUnreadable as error:
             return Charge(UNPRICED, note=str(error), source=self.version, model=other)
-        case = PriceQuery(other or plain_name(model), at, seen.prompt, seen.tier == BATCH, seen.fast)
+        case = PriceQuery(other or asked, at, seen.prompt, seen.tier == BATCH, seen.fast, provider)
         try:
             charge = self._of(seen, case)
         except NoPrice as error:
@@ -85,11 +100,18 @@ class PriceBook:
                 charge = replace(charge, state=INTERVAL, high=_priced(seen, self._dearest(case), other).high)
         if not other:
             return charge
-        note = "; ".join(filter(None, (f"answered by {other}, not by {plain_name(model)}", charge.note)))
+        note = "; ".join(filter(None, (f"answered by {other}, not by {asked}", charge.note)))
         return replace(charge, model=other, note=note)
 
     def partial(
-        self, usage: Mapping[str, Any], *, model: str, at: datetime, worst: Decimal | None, answered: str = ""
+        self,
+        usage: Mapping[str, Any],
+        *,
+        model: str,
+        at: datetime,
+        worst: Decimal | None,
+        answered: str = "",
+        provider: str = "",
     ) -> Charge:
         """Return what a try that broke off may have cost: from what was seen of it to its worst case.
 
@@ -97,9 +119,11 @@ class PriceBook:
         """
         if not usage:
             return Charge(INTERVAL, high=worst, source=self.version, note="no usage seen")
-        seen = self.charge({"output_tokens": 0, **usage}, model=model, at=at, answered=answered)
+        provider = provider or self._provider
+        seen = self.charge({"output_tokens": 0, **usage}, model=model, at=at, answered=answered, provider=provider)
         if seen.model and worst is not None:
-            worst *= self._dearer(seen.model, plain_name(model), at, _prompt(seen))
+            case = PriceQuery(asked_name(model, provider), at, _prompt(seen), provider=provider)
+            worst *= self._dearer(seen.model, case)
         if seen.state == UNPRICED:
             return replace(seen, state=INTERVAL, high=worst) if worst is not None else seen
         high = None if worst is None else max(worst, seen.low)
@@ -118,6 +142,7 @@ class PriceBook:
         instead: Iterable[str] = (),
         added: int = FRAMING_TOKENS,
         marked: int | None = None,
+        provider: str = "",
     ) -> Decimal | None:
         """Return the most a request can cost, in USD; None if it has no price.
 
@@ -133,9 +158,10 @@ class PriceBook:
             fast: The request asks for fast mode; nothing but the request can.
             batch: It goes out in a batch.
             instead: Models that answered in the place of this one before: the dearest of all counts.
+            provider: As of `charge`.
         """
-        tokens = size_bytes + added
-        case = PriceQuery(plain_name(model), at, tokens, batch, fast)
+        tokens, provider = size_bytes + added, provider or self._provider
+        case = PriceQuery(asked_name(model, provider), at, tokens, batch, fast, provider)
         try:
             rates = self._rates(case)
         except NoPrice:
@@ -148,23 +174,25 @@ class PriceBook:
         if not dear or "output" not in rates.prices:
             return None
         rest = max(plain or dear) * (tokens - written)
-        return _million(max(dear) * written + rest + rates.prices["output"] * max_tokens) * US_FACTOR
+        return _million(max(dear) * written + rest + rates.prices["output"] * max_tokens) * _surcharge(provider)
 
-    def _other(self, asked: str, answered: str) -> str:
+    def _other(self, asked: str, answered: str, provider: str) -> str:
         """Return the model that answered in place of the one asked; "" where it is the same."""
-        wanted, name = plain_name(asked), _printable(plain_name(answered))
+        wanted, name = asked_name(asked, provider), _printable(asked_name(answered, provider))
         same = {_bare(wanted), undated(_bare(wanted))}
         if not name or _bare(name) in same or undated(_bare(name)) in same:
             return ""
-        if _CLAUDE not in wanted and self._file is not None and self._file.has(wanted):
-            # A gateway's own name, with a price of its own.
+        found = published_id(wanted, provider)
+        if _CLAUDE not in wanted and (self._has(wanted) or (found is None and list_of(provider) != ANTHROPIC)):
+            # A server's own name for what it has: a local model, or a gateway's with a price of its own.
             return ""
-        found = published_id(name)
-        return "" if found is not None and found == published_id(wanted) else name
+        return "" if found is not None and found == published_id(name, provider) else name
 
-    def _dearer(self, other: str, model: str, at: datetime, prompt: int) -> Decimal:
-        """Return the factor by which another model costs more than `model` at most; at least 1."""
-        case = PriceQuery(model, at, prompt)
+    def _has(self, model: str) -> bool:
+        return self._file is not None and self._file.has(model)
+
+    def _dearer(self, other: str, case: PriceQuery) -> Decimal:
+        """Return the factor by which another model costs more than the case's at most; at least 1."""
         base, prices = self._rates(case).prices, self._rates_or_dearest(replace(case, model=other)).prices
         return max([Decimal(1), *(prices[kind] / price for kind, price in base.items() if price and kind in prices)])
 
@@ -177,7 +205,7 @@ class PriceBook:
 
     def _dearest(self, case: PriceQuery) -> Rates:
         found = []
-        for name in (*published_ids(), *(self._file.models if self._file is not None else ())):
+        for name in (*published_ids(case.provider), *(self._file.models if self._file is not None else ())):
             with suppress(NoPrice):
                 found.append(self._rates(replace(case, model=name)))
         return _highest(found)
@@ -203,14 +231,26 @@ class PriceBook:
             return None
 
     def _rates(self, case: PriceQuery) -> Rates:
-        if self._file is not None and self._file.has(case.model):
-            return self._file.rates(case)
-        return self._published.rates(case)
+        if self._file is None:
+            return self._published.rates(case)
+        called = PROVIDERS[case.provider].priced(case.model) if case.provider in PROVIDERS else case.model
+        name = next(filter(self._file.has, (called, case.model)), None)
+        return self._published.rates(case) if name is None else self._file.rates(replace(case, model=name))
 
 
 def plain_name(model: str) -> str:
     """Return the provider's own name of a model, in lower case."""
     return _PREFIX.sub("", model.strip()).lower()
+
+
+def asked_name(model: str, provider: str) -> str:
+    """Return a model's name as the provider's price list may have it: Anthropic's without what others put before it."""
+    return plain_name(model) if list_of(provider) == ANTHROPIC else model.strip().lower()
+
+
+def _surcharge(provider: str) -> Decimal:
+    """Return what a place of inference may add to a price, as a factor."""
+    return US_FACTOR if provider not in PROVIDERS or PROVIDERS[provider].geo else Decimal(1)
 
 
 def _printable(name: str) -> str:
@@ -231,7 +271,7 @@ def _highest(rates: Sequence[Rates]) -> Rates:
 
 
 def _priced(seen: BilledUsage, rates: Rates, model: str) -> Charge:
-    factor = US_FACTOR if seen.geo == "us" else Decimal(1)
+    factor = US_FACTOR if seen.geo in _DEARER else Decimal(1)
     applied = {k: p if k == WEB_SEARCH else p * factor for k, p in rates.prices.items() if k in seen.tokens}
     missing = [kind for kind, count in seen.tokens.items() if count and kind not in applied]
     if missing:
@@ -239,7 +279,7 @@ def _priced(seen: BilledUsage, rates: Rates, model: str) -> Charge:
     parts = {k: _part(k, seen.tokens[k], applied[k]) for k in (*TOKEN_KINDS, WEB_SEARCH) if k in applied}
     total = sum(parts.values(), Decimal(0))
     open_ended = [f"{name} has no price" for name in seen.unknown]
-    if seen.geo not in ("", "us"):
+    if seen.geo and seen.geo not in _DEARER:
         open_ended.append(f"inference_geo {seen.geo!r} has no known price")
     return Charge(
         INTERVAL if open_ended else EXACT,

@@ -12,11 +12,14 @@ from importlib.metadata import version
 from typing import Any
 
 from pipeline.cost.usage import WEB_SEARCH
+from pipeline.providers import ANTHROPIC, PROVIDERS
 
 #: Half price in a batch, for every token kind; applied where the data has no batch price of its own.
 BATCH_FACTOR = Decimal("0.5")
 #: Inference kept in the United States costs this much more, for every token kind.
 US_FACTOR = Decimal("1.1")
+#: Lists that price what a cache costs wherever there is one.
+_OF_CLAUDE = frozenset(each.prices for each in PROVIDERS.values() if each.client)
 _FIELDS = {
     "input": "input_mtok",
     "cache_write_5m": "cache_write_mtok",
@@ -40,6 +43,8 @@ class PriceQuery:
     prompt: int
     batch: bool = False
     fast: bool = False
+    #: Whose prices: a provider of ours, or of the published list.
+    provider: str = ANTHROPIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ class Rates:
 
 
 class PublishedRates:
-    """Anthropic's published prices as shipped with the installed genai-prices: dated, tiered, offline."""
+    """The providers' published prices as shipped with the installed genai-prices: dated, tiered, offline."""
 
     @property
     def source(self) -> str:
@@ -66,7 +71,7 @@ class PublishedRates:
         Raises:
             NoPrice: Why there are none.
         """
-        model = _find(case.model)
+        model = _find(case.model, case.provider)
         standard = _resolved(model.get_prices(case.at), case.prompt)
         notes: tuple[str, ...] = ()
         prices = standard
@@ -79,7 +84,11 @@ class PublishedRates:
             if prices == standard:
                 notes = ("batch: half of the standard price",)
                 prices = {k: p if k == WEB_SEARCH else p * BATCH_FACTOR for k, p in standard.items()}
-        return Rates(prices, self.source, notes)
+        found = list_of(case.provider)
+        if found not in _OF_CLAUDE and "input" in prices:
+            # Without a price of its own, what is read from a cache is billed as other input.
+            prices.setdefault("cache_read", prices["input"])
+        return Rates(prices, self.source + ("" if found == ANTHROPIC else f" {found}"), notes)
 
 
 @lru_cache(maxsize=1)
@@ -90,7 +99,8 @@ def _version() -> str:
 #: What documented ids put after the name of a model: a date, and a version of a cloud's own (`-v1:0`).
 #: A version after a date is that date's; without one, a second version is another model.
 _SUFFIX = re.compile(r"(?:[-@](?P<date>\d{8}|\d{4}-\d{2}-\d{2})(?:-v\d+(?::\d+)?)?|-v1(?::\d+)?)$")
-
+#: That version alone.
+_VERSION = re.compile(r"-v\d+(?::\d+)?$")
 _YEAR = re.compile(r"-\d{4}$")
 
 
@@ -107,47 +117,75 @@ def undated(model: str) -> str:
     return model[: found.start()]
 
 
-def published_id(model: str) -> str | None:
-    """Return the id under which the published list prices a model; None where it does not name it.
+def list_of(provider: str) -> str:
+    """Return the name of the published list whose prices a provider bills."""
+    return PROVIDERS[provider].prices if provider in PROVIDERS else provider
+
+
+def published_id(model: str, provider: str = ANTHROPIC) -> str | None:
+    """Return the id under which the provider's published list prices a model; None where it does not name it.
 
     A name counts that the list holds, as an id or an alias, with or without a date. What only begins like one of these
     is another model, whose price is not known: `claude-opus-4-10` is no `claude-opus-4-1`.
     """
-    found = _listed().get(model) or _listed().get(undated(model))
+    names = _listed(list_of(provider))
+    called = PROVIDERS[provider].priced(model) if provider in PROVIDERS else model
+    found = next((names[name] for name in _spellings(called) if name in names), None)
     return None if found is None else str(found.id)
 
 
-def published_ids() -> frozenset[str]:
-    """Return the ids of all models that the published list prices."""
-    return frozenset(str(model.id) for model in _listed().values())
+def _spellings(model: str) -> Iterator[str]:
+    """Yield what a list may call a model: its name, that without a cloud's version, and without a date."""
+    yield model
+    yield undated(model)
+    region, _, name = model.rpartition("anthropic.")
+    if name != model:
+        yield _VERSION.sub("", model)
+    if region not in ("", "global."):
+        # A region that the list does not name is billed as the others.
+        yield from _spellings(f"anthropic.{name}")
 
 
-@lru_cache(maxsize=1)
-def _listed() -> Mapping[str, Any]:
-    """Return the published models by every name that the list gives them."""
+def published_ids(provider: str = ANTHROPIC) -> frozenset[str]:
+    """Return the ids of all models that the provider's published list prices."""
+    return frozenset(str(model.id) for model in _listed(list_of(provider)).values())
+
+
+@lru_cache
+def provider_at(url: str) -> str | None:
+    """Return which provider of the published lists an address is of; None: it is of none."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    return next((str(each.id) for each in get_snapshot().providers if re.match(each.api_pattern, url)), None)
+
+
+@lru_cache
+def _listed(provider: str) -> Mapping[str, Any]:
+    """Return the published models of a list by every name that it gives them."""
     # Lazy: the price data brings pydantic, which a command that shows recorded costs does not need.
     from genai_prices.data_snapshot import get_snapshot
 
-    (provider,) = (each for each in get_snapshot().providers if each.id == "anthropic")
-    named = {name: model for model in provider.models for name in _names(model.match)}
-    return named | {model.id: model for model in provider.models}
+    models = [model for each in get_snapshot().providers if each.id == provider for model in each.models]
+    named = {name: model for model in models for name in _names(model.match)}
+    return named | {model.id: model for model in models}
 
 
 def _names(clause: Any) -> Iterator[str]:
     """Yield the names written out in a rule that matches models; not where one breaks off inside a date."""
     for part in getattr(clause, "or_", ()):
         yield from _names(part)
-    for kind in ("equals", "starts_with", "contains"):
+    for kind in ("equals", "starts_with", "ends_with", "contains"):
         name = getattr(clause, kind, None)
         if name is not None and not _YEAR.search(name):
             yield name.rstrip("@")
 
 
-def _find(model: str) -> Any:
-    name = published_id(model)
+def _find(model: str, provider: str) -> Any:
+    name = published_id(model, provider)
     if name is None:
-        raise NoPrice(f"no published price for {model!r}")
-    return _listed()[name]
+        of = "" if provider == ANTHROPIC else f" at {provider}"
+        raise NoPrice(f"no published price for {model!r}{of}")
+    return _listed(list_of(provider))[name]
 
 
 def _resolved(prices: Any, prompt: int) -> dict[str, Decimal]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pipeline.cost.ledger import BILLED, LedgerRow, ledger
 from pipeline.cost.usage import WEB_SEARCH
+from pipeline.providers import ANTHROPIC
 from pipeline.records.charge import EXACT, INPUT_KINDS, TOKEN_KINDS, UNPRICED
 from pipeline.records.codec import Record
 from pipeline.records.money import CAUSES, OPEN, USED, WASTED
@@ -54,6 +55,8 @@ class Posting:
     spend: Spend
     #: The try; None: a sum of several.
     row: LedgerRow | None = None
+    #: Who billed it.
+    provider: str = ANTHROPIC
 
     @property
     def exact(self) -> bool:
@@ -66,7 +69,9 @@ class Posting:
 def of_ledger(rows: Iterable[LedgerRow], origin: Origin = NOWHERE) -> Iterator[Posting]:
     """Yield one posting a try."""
     for row in rows:
-        yield Posting(origin, row.step, row.label, row.model, row.day, row.outcome, row.cause, amount_of(row), row)
+        yield Posting(
+            origin, row.step, row.label, row.model, row.day, row.outcome, row.cause, amount_of(row), row, row.provider
+        )  # fmt: skip
 
 
 def of_records(records: Iterable[Record], origin: Origin = NOWHERE) -> Iterator[Posting]:
@@ -113,7 +118,8 @@ def of_sums(rows: Iterable[Mapping[str, Any]], origin: Origin) -> Iterator[Posti
         )
         names = ("step", "label", "model", "day", "outcome", "cause")
         step, label, model, day, outcome, cause = (str(row.get(name) or "") for name in names)
-        yield Posting(origin, step, label, model, day, outcome, cause, spend)
+        provider = str(row.get("provider") or ANTHROPIC)
+        yield Posting(origin, step, label, model, day, outcome, cause, spend, provider=provider)
 
 
 def of_removed(run: str, sums: Mapping[str, Any]) -> Iterator[Posting]:
@@ -306,6 +312,7 @@ _KEYS: dict[str, Callable[[Posting], str]] = {
     "call": _call,
     "call_kind": lambda posting: posting.label or UNKNOWN,
     "model": lambda posting: posting.model or UNKNOWN,
+    "provider": lambda posting: posting.provider,
     "day": lambda posting: posting.day or UNKNOWN,
     "course": lambda posting: f"{posting.origin.subject} {posting.origin.level}".strip() or UNKNOWN,
     "subject": lambda posting: posting.origin.subject or UNKNOWN,
@@ -315,8 +322,8 @@ _KEYS: dict[str, Callable[[Posting], str]] = {
 }
 TOKEN_KIND = "token_kind"
 #: What a report can be grouped by, and which groups need single tries: sums do not tell them apart.
-GROUPS = ("step", "item", "call", "call_kind", "model", TOKEN_KIND, "day", "course", "subject", "level", "run",
-          "status")  # fmt: skip
+GROUPS = ("step", "item", "call", "call_kind", "model", "provider", TOKEN_KIND, "day", "course", "subject", "level",
+          "run", "status")  # fmt: skip
 OF_TRIES = frozenset({"item", "call"})
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 #: Billed beside tokens, per request of the tool.
 WEB_SEARCH = "web_search"
+#: The place of inference is a region's own endpoint.
+REGIONAL = "regional"
 #: Tool requests that cost nothing beyond their tokens.
 _FREE_TOOLS = frozenset({"web_fetch_requests"})
 
@@ -74,7 +76,8 @@ def billed(usage: Mapping[str, Any], tier: str | None = None) -> BilledUsage:
         raise UsageUnreadable("the reply's usage counts no token of the prompt")
     searches, unknown = _tools(usage.get("server_tool_use"))
     counts[WEB_SEARCH] = searches
-    geo = str(usage.get("inference_geo") or "").lower()
+    # An endpoint of a region is noted by the adapter (llm.wire.Heard): the usage itself does not tell.
+    geo = REGIONAL if usage.get("endpoint") == REGIONAL else str(usage.get("inference_geo") or "").lower()
     seen = BilledUsage(
         tokens=_billed_only(counts),
         prompt=_prompt(counts),

@@ -33,6 +33,7 @@ from pipeline.errors import (
     SpendLimit,
 )
 from pipeline.llm.base import WINDOW_FULL, Model, ModelInfo, Reply, Request
+from pipeline.providers import ANTHROPIC
 from pipeline.records.charge import FREE, INTERVAL, UNPRICED, Charge, dollars
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.records.run import CallRun
@@ -315,7 +316,7 @@ class CallLedger:
                 size, added, marked = counted, 0, marked and marked + added
         return self.prices.worst(
             size, request.max_tokens, model=request.model, at=self.clock.now(), batch=batch, instead=instead,
-            added=added, marked=marked,
+            added=added, marked=marked, provider=self.info.provider,
         )  # fmt: skip
 
     def _start(self, ask: Ask, nonce: str) -> tuple[Decimal | None, CallStarted]:
@@ -325,6 +326,7 @@ class CallLedger:
         return worst, CallStarted(
             scope.path, ask.key, request.model, blob, n=ask.n, k=ask.k, task=scope.task, attempt=scope.attempt,
             label=request.label, worst=None if worst is None else str(worst), batch=nonce,
+            provider="" if self.info.provider == ANTHROPIC else self.info.provider,
         )  # fmt: skip
 
     def _begun(self, ask: Ask, call: int, room: Room, tier: str | None) -> OpenCall:
@@ -367,8 +369,9 @@ class CallLedger:
             return FREE
         try:
             charge = self.prices.charge(
-                reply.usage, model=call.model, at=call.at, tier=call.tier, answered=_text(reply.model) or ""
-            )
+                reply.usage, model=call.model, at=call.at, tier=call.tier, answered=_text(reply.model) or "",
+                provider=self.info.provider,
+            )  # fmt: skip
         except Exception as error:
             return Charge(UNPRICED, high=None, note=f"{type(error).__name__}: {error}")
         if charge.state == UNPRICED and not charge.tokens and call.worst is not None:
@@ -382,8 +385,9 @@ class CallLedger:
         try:
             seen = error.reply if isinstance(error.reply, Reply) else Reply("", None)
             return self.prices.partial(
-                seen.usage, model=call.model, at=call.at, worst=call.worst, answered=_text(seen.model) or ""
-            )
+                seen.usage, model=call.model, at=call.at, worst=call.worst, answered=_text(seen.model) or "",
+                provider=self.info.provider,
+            )  # fmt: skip
         except Exception as caught:
             return Charge(INTERVAL, high=call.worst, note=f"{type(caught).__name__}: {caught}")
 

@@ -29,8 +29,12 @@ _NEAR = Decimal("0.8")
 class Prices(Protocol):
     """What the spender must know of prices (cost.prices.PriceBook)."""
 
-    def charge(self, usage: Any, *, model: str, at: Any, tier: str | None = None, answered: str = "") -> Charge: ...
-    def partial(self, usage: Any, *, model: str, at: Any, worst: Decimal | None, answered: str = "") -> Charge: ...
+    def charge(
+        self, usage: Any, *, model: str, at: Any, tier: str | None = None, answered: str = "", provider: str = ""
+    ) -> Charge: ...
+    def partial(
+        self, usage: Any, *, model: str, at: Any, worst: Decimal | None, answered: str = "", provider: str = ""
+    ) -> Charge: ...
     def worst(
         self,
         size_bytes: int,
@@ -42,6 +46,7 @@ class Prices(Protocol):
         instead: Iterable[str] = (),
         added: int = 0,
         marked: int | None = None,
+        provider: str = "",
     ) -> Decimal | None: ...
 
 

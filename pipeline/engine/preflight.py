@@ -129,13 +129,17 @@ def check_priced(info: ModelInfo, prices: Prices, clock: Clock, options: Mapping
         BudgetExceeded: Names the model and the ways out.
     """
     kept = [usd for usd in limits(options) if usd is not None]
-    if info.paid and kept and prices.worst(1, 1, model=info.id, at=clock.now()) is None:
+    if info.paid and kept and _unpriced(info, prices, clock):
         raise BudgetExceeded(
             f"No price is known for {info.id}, so a ceiling of {in_full(min(kept))} cannot be kept.",
             code="unknown_price",
             hint="Give its prices with --prices FILE, or lift the ceiling with --max-cost-usd none; from Python with "
             "prices=PriceBook(FILE) or max_cost_usd=None.",
         )
+
+
+def _unpriced(info: ModelInfo, prices: Prices, clock: Clock) -> bool:
+    return prices.worst(1, 1, model=info.id, at=clock.now(), provider=info.provider) is None
 
 
 def no_model() -> CredentialMissing:

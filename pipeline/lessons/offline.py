@@ -37,7 +37,7 @@ class OfflineAuthor:
 
     def check(self) -> ModelInfo:
         """Say that it is free and needs no credential."""
-        return ModelInfo(id=OFFLINE, paid=False, author="offline")
+        return ModelInfo(id=OFFLINE, paid=False, author="offline", provider=OFFLINE)
 
     def complete(self, request: Request) -> Reply:
         """Answer an outline, entry or lesson request.

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from pipeline.errors import ModelError
 from pipeline.llm.answers import fitting
+from pipeline.providers import ANTHROPIC
 from pipeline.records.values import canonical, digest
 
 #: Stop reasons after which a reply is complete. A refusal is complete too, as a refusal.
@@ -201,6 +202,8 @@ class ModelInfo:
     paid: bool
     #: "offline" or "model": the kind of author; never mixed.
     author: str = "model"
+    #: Who bills, as the ledger names it: one of providers.PROVIDERS, or a host of the published prices.
+    provider: str = ANTHROPIC
     max_output_tokens: int | None = None
     max_input_tokens: int | None = None
     deprecated_at: datetime | None = None

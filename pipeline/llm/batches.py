@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from pipeline.errors import ModelError, ModelRejected, ModelUnavailable
+from pipeline.errors import CredentialMissing, ModelError, ModelRejected, ModelUnavailable
 from pipeline.llm.base import Batch, BatchList, BatchResult, Reply, Request
+from pipeline.llm.clients import cloud_errors, is_log_in
 from pipeline.llm.faults import from_connection, from_status, http_date, redact
 from pipeline.llm.wire import Heard, parameters
+from pipeline.providers import Provider
 
 if TYPE_CHECKING:
     import anthropic
@@ -31,8 +33,11 @@ class AnthropicBatches:
     #: The provider takes 256 MB; what JSON puts around the text is not in `Request.size`.
     most_bytes = 200_000_000
 
-    def __init__(self, client: anthropic.Anthropic, model_id: str, secrets: Callable[[], Sequence[str | None]]) -> None:
+    def __init__(
+        self, client: Any, model_id: str, secrets: Callable[[], Sequence[str | None]], provider: Provider
+    ) -> None:
         self._client = client
+        self._provider = provider
         self._model_id = model_id
         self._secrets = secrets
 
@@ -107,7 +112,7 @@ class AnthropicBatches:
     def _parameters(self, request: Request) -> dict[str, Any]:
         import anthropic
 
-        sent = parameters(request, self._model_id, anthropic.transform_schema)
+        sent = parameters(request, self._model_id, anthropic.transform_schema, self._provider.named)
         for block in sent.get("system", ()):
             if "cache_control" in block:
                 # A batch is answered over an hour or more: what lives five minutes would be written again and again.
@@ -122,10 +127,16 @@ class AnthropicBatches:
         try:
             found = ask(self._client.with_options(timeout=seconds))
         except anthropic.APIStatusError as error:
-            told = from_status(error, reply=None, secrets=self._secrets())
+            told = from_status(error, reply=None, secrets=self._secrets(), provider=self._provider)
             told.data["seen_at"] = _time_of(error.response)
             raise told from None
-        except (anthropic.AnthropicError, httpx2.HTTPError, httpx2.StreamError, ValueError, OSError) as error:
+        except (
+            anthropic.AnthropicError, httpx2.HTTPError, httpx2.StreamError, ValueError, OSError, RuntimeError,
+            *cloud_errors(),
+        ) as error:  # fmt: skip
+            if is_log_in(error):
+                text = redact(f"The credential cannot be loaded: {error}", self._secrets())
+                raise CredentialMissing(text, hint=self._provider.login) from None
             raise from_connection(error, reply=None, secrets=self._secrets()) from None
         except (AttributeError, TypeError):
             # The SDK takes for granted that JSON is an object.

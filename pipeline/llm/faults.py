@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from pipeline.clock import SystemClock
 from pipeline.errors import ModelError, ModelRejected, ModelUnavailable, SpendLimit
 from pipeline.llm.base import Reply
+from pipeline.providers import ANTHROPIC, PROVIDERS, Provider
 from pipeline.records.redaction import without_keys
 
 #: Longest wait a provider can ask for (seconds); a larger figure is a mistake or an attack, not a plan.
@@ -23,10 +25,14 @@ LONGEST_WAIT = 86_400.0
 _TEXT_LIMIT = 400
 
 _RETRY_STATUSES = frozenset({408, 409, 425, 429, 460, 499, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-_REDIRECTED = "The host of ANTHROPIC_BASE_URL answers with a redirect, which is not followed: it would get the key."
-_CHECK_URL = "Set ANTHROPIC_BASE_URL to the host that answers itself."
-#: Types of an `error` event inside a stream (whose status says 200), with the status they stand for.
-_EVENT_STATUSES = {"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500, "timeout_error": 504}
+#: Types of an `error` event inside a stream (whose status says 200), with the status they stand for: Anthropic's,
+#: those of Amazon's event streams, and OpenAI's.
+_EVENT_STATUSES = {
+    "overloaded_error": 529, "rate_limit_error": 429, "api_error": 500, "timeout_error": 504,
+    "throttlingException": 429, "internalServerException": 500, "modelStreamErrorException": 500,
+    "serviceUnavailableException": 503, "modelTimeoutException": 504,
+    "server_error": 500, "rate_limit_exceeded": 429,
+}  # fmt: skip
 #: `error_code` of the provider's money limits; stable, unlike its wording.
 _SPEND_CODES = frozenset(
     {
@@ -37,6 +43,9 @@ _SPEND_CODES = frozenset(
         "user_profile_not_billable",
         "user_profile_billing_not_authorized",
         "organization_on_hold",
+        "insufficient_quota",
+        "billing_not_active",
+        "billing_hard_limit_reached",
     }
 )
 #: Statuses with an error code, a sentence and a hint of their own.
@@ -44,7 +53,7 @@ _KNOWN = {
     401: (
         "credential_refused",
         "The provider does not accept the credential",
-        "Check ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN), then resume the run.",
+        "Check {credential}, then resume the run.",
     ),
     403: (
         "access_denied",
@@ -123,19 +132,37 @@ def http_date(text: str | None) -> datetime | None:
     return moment if moment.tzinfo is not None else None
 
 
-def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None]) -> ModelError:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an answer says of an error, as the SDKs of the Messages API say it."""
+
+    status_code: int
+    api_message: str
+    type: str | None
+    error_code: str | None
+    request_id: str | None
+    response: Any
+    body: Any = None
+
+
+def from_status(
+    error: Any, *, reply: Reply | None, secrets: Iterable[str | None], provider: Provider = PROVIDERS[ANTHROPIC]
+) -> ModelError:
     """Return the error of an HTTP status, or of an `error` event inside a stream (`reply`: what had come by then).
 
-    `data` holds status, type, code, request_id, retry_after and stops_run (no other call of
-    this run can succeed either).
+    `error` is an error of Anthropic's SDK, or Told. `data` holds status, type, code, request_id, retry_after and
+    stops_run (no other call of this run can succeed either).
     """
     status = int(error.status_code)
     if 300 <= status < 400:
+        variable = provider.base_variable
         return ModelRejected(
-            _REDIRECTED, code="redirect_refused", hint=_CHECK_URL, billed="no", status=status, stops_run=True
-        )
+            f"The host of {variable} answers with a redirect, which is not followed: it would get the key.",
+            code="redirect_refused", hint=f"Set {variable} to the host that answers itself.", billed="no",
+            status=status, stops_run=True,
+        )  # fmt: skip
     in_stream = status < 400
-    text = redact(str(error.api_message or _unexplained(error.response, secrets)), secrets)
+    text = redact(_said(error) or _unexplained(error.response, secrets), secrets)
     data: dict[str, Any] = {
         "status": _EVENT_STATUSES.get(error.type, status) if in_stream else status,
         "type": error.type,
@@ -148,7 +175,8 @@ def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None
     }
     if _is_spend_limit(error, status):
         data["stops_run"] = True
-        hint = "Raise the limit or add credit in the Anthropic Console, then resume the run."
+        where = "in the Anthropic Console" if provider.name == ANTHROPIC else f"at {provider.title}"
+        hint = f"Raise the limit or add credit {where}, then resume the run."
         return SpendLimit(f"The provider account cannot pay for more calls: {text}", hint=hint, **data)
     if (in_stream and error.type in (*_EVENT_STATUSES, None)) or status in _RETRY_STATUSES or status > 504:
         data["retry_after"] = retry_after(error.response.headers)
@@ -158,7 +186,14 @@ def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None
         return ModelUnavailable(f"{sentence} ({status}): {text}", code=code, **data)
     data["stops_run"] = status in (401, 403, 404)
     code, sentence, hint = _KNOWN.get(status, ("", "The provider rejected the request", ""))
+    hint = hint.format(credential=provider.credential)
     return ModelRejected(f"{sentence} ({status}): {text}", code=code, hint=hint, **data)
+
+
+def _said(error: Any) -> str:
+    """Return the words of an error document: those of `error`, or of the document itself, as Amazon writes it."""
+    body = error.body if isinstance(error.body, Mapping) else {}
+    return str(error.api_message or body.get("message") or body.get("Message") or "")
 
 
 def _unexplained(response: Any, secrets: Iterable[str | None]) -> str:
@@ -206,7 +241,9 @@ def from_connection(error: BaseException, *, reply: Reply | None, secrets: Itera
     return ModelUnavailable(text, code="connection_lost", billed=_billed(reply), reply=reply, **data)
 
 
-def no_reply(response: Any, secrets: Iterable[str | None]) -> ModelUnavailable:
+def no_reply(
+    response: Any, secrets: Iterable[str | None], provider: Provider = PROVIDERS[ANTHROPIC]
+) -> ModelUnavailable:
     """Return the error of an answer that is no reply of a model: a page of a proxy, a login page, another service.
 
     `data["tries"]`: how many tries it is worth, as the same answer will come again.
@@ -215,7 +252,7 @@ def no_reply(response: Any, secrets: Iterable[str | None]) -> ModelUnavailable:
     return ModelUnavailable(
         f"{host} answers with {kind}, not with a reply of a model.",
         code="no_model_reply",
-        hint="Check ANTHROPIC_BASE_URL, and whether a proxy or a login page answers in its place; then resume.",
+        hint=f"Check {provider.base_variable}, and whether a proxy or a login page answers in its place; then resume.",
         billed="unknown", host=host, content_type=kind, retry_after=None, stops_run=False, tries=2,
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.errors import ModelRejected
 from pipeline.llm.base import ModelInfo, Reply, Request
+from pipeline.providers import ANTHROPIC
 
 #: What one scripted answer may be: a whole Reply, its text, JSON to be written as text, or an error to raise.
 Answer = Reply | str | Mapping[str, Any] | BaseException
@@ -32,6 +33,7 @@ class ScriptedModel:
         model_id: str = "scripted",
         paid: bool = False,
         author: str = "model",
+        provider: str = ANTHROPIC,
         warnings: Sequence[str] = (),
     ) -> None:
         """Take the script.
@@ -39,7 +41,7 @@ class ScriptedModel:
         Args:
             replies: A list is used up call by call; one more call is ModelRejected.
             paid: True: replies carry a usage (one token per four bytes) and need a price.
-            author: "offline" or "model", as in ModelInfo.
+            author, provider: As in ModelInfo.
         """
         self.model_id = model_id
         #: Every request asked, in order of arrival.
@@ -49,7 +51,7 @@ class ScriptedModel:
         self.most_in_flight = 0
         self.closed = False
         self._script = replies if callable(replies) else _in_turn(replies)
-        self._info = ModelInfo(model_id, paid=paid, author=author, warnings=tuple(warnings))
+        self._info = ModelInfo(model_id, paid=paid, author=author, provider=provider, warnings=tuple(warnings))
         self._lock = threading.Lock()
 
     @property

@@ -21,16 +21,18 @@ CACHE_MARKS = 4
 Transform = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def parameters(request: Request, model_id: str, transform: Transform) -> dict[str, Any]:
+def parameters(
+    request: Request, model_id: str, transform: Transform, named: Callable[[str], str] = str
+) -> dict[str, Any]:
     """Return the request as arguments of `messages.create`.
 
-    `transform` makes a JSON schema one that the provider takes.
+    `transform` makes a JSON schema one that the provider takes; `named` makes a model's name the provider's own.
 
     Raises:
         ModelRejected: The schema cannot be expressed for the provider.
     """
     sent: dict[str, Any] = {
-        "model": request.model or model_id,
+        "model": named(request.model or model_id),
         "max_tokens": request.max_tokens,
         "messages": [_turn(turn) for turn in request.messages],
     }
@@ -82,7 +84,13 @@ def _sendable(text: str) -> str:
 class Heard:
     """What a stream has said so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, regional: bool = False) -> None:
+        """Begin with nothing.
+
+        Args:
+            regional: It comes from an endpoint whose price the usage does not tell: it is noted there.
+        """
+        self._regional = regional
         #: The provider has begun to answer.
         self.answered = False
         self.request_id: str | None = None
@@ -143,6 +151,8 @@ class Heard:
         text, usage = "".join(self._text), self._usage
         if self.finished and not (self._output_told and (usage.get(_OUTPUT) or not text)):
             usage = {key: value for key, value in usage.items() if key != _OUTPUT}
+        if self._regional and usage:
+            usage = {**usage, "endpoint": "regional"}
         return Reply(
             text=text,
             stop_reason=self._stop_reason,

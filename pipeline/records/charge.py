@@ -232,3 +232,5 @@ class SpendKey(Struct, frozen=True, gc=False):
     outcome: str
     #: Why it was wasted (money.CAUSES); "" where it was not.
     cause: str = ""
+    #: Who billed it; "": Anthropic.
+    provider: str = ""

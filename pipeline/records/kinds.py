@@ -120,6 +120,8 @@ class CallStarted(Fact, tag="call_started"):
     batch: str = ""
     #: Where it was first recorded, if it was copied from a part: "PART:SEQ".
     origin: str = ""
+    #: Who bills it (llm.base.ModelInfo.provider); "": Anthropic, as in runs of versions that knew no other.
+    provider: str = ""
 
 
 class CallEnded(Fact, tag="call_ended"):

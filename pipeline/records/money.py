@@ -58,7 +58,7 @@ class Spending:
         worst = bound(fact.worst)
         call = CallRun(
             seq, fact.k, fact.model, fact.label, worst, at, fact.path, fact.task, fact.attempt, fact.key, fact.n,
-            batch=fact.batch, admitted=0 if fact.origin else owner, request=fact.request,
+            batch=fact.batch, admitted=0 if fact.origin else owner, request=fact.request, provider=fact.provider,
         )  # fmt: skip
         self._state.open_calls[seq] = call
         self._fly(call, 1)
@@ -95,7 +95,7 @@ class Spending:
         ended = CallRun(
             call.seq, call.k, call.model, call.label, call.worst, call.at, call.path, call.task, call.attempt,
             call.key, call.n, True, fact.usable, fact.reply, fact.error, fact.stop_reason, seq, call.batch,
-            call.admitted, call.request,
+            call.admitted, call.request, call.provider,
         )  # fmt: skip
         return call, ended
 
@@ -190,7 +190,7 @@ class Spending:
             if call not in paid:
                 continue
             key, used = paid.pop(call)
-            wasted = SpendKey(key.step, key.model, key.label, key.day, WASTED, REJECTED)
+            wasted = SpendKey(key.step, key.model, key.label, key.day, WASTED, REJECTED, key.provider)
             self._take(key, used)
             self._put(wasted, used)
             self.rejected.add(call)
@@ -232,7 +232,7 @@ class Spending:
             del self._state.spend[key]
 
     def _key(self, call: CallRun, outcome: str, cause: str = "", answered: str = "") -> SpendKey:
-        parts = (call.path, answered or call.model, call.label, call.at[:10], outcome, cause)
+        parts = (call.path, answered or call.model, call.label, call.at[:10], outcome, cause, call.provider)
         key = self._keys.get(parts)
         if key is None:
             key = self._keys[parts] = SpendKey(bare(call.path), *parts[1:])
@@ -241,7 +241,7 @@ class Spending:
     def _wasted(self, key: SpendKey, slot: Slot) -> SpendKey:
         if key.outcome == WASTED:
             return key
-        return SpendKey(key.step, key.model, key.label, key.day, WASTED, self.cause(slot))
+        return SpendKey(key.step, key.model, key.label, key.day, WASTED, self.cause(slot), key.provider)
 
 
 def waste_of(fact: CallEnded) -> str:

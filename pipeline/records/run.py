@@ -109,6 +109,8 @@ class CallRun(Struct, gc=False):
     admitted: int = 0
     #: The request as sent: blob hash; "": not known (inherited by a fork).
     request: str = ""
+    #: Who bills it; "": Anthropic.
+    provider: str = ""
 
 
 #: The parts of a run in which all who work on it leave notices for each other, and people what they decide meanwhile.

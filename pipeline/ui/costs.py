@@ -25,8 +25,8 @@ from pipeline.ui.pages import Data, PageRoute, RawRoute, StreamRoute, WriteRoute
 
 #: What the page sums by, with the word for it.
 GROUPS: Mapping[str, str] = {
-    "day": "Day", "model": "Model", "step": "Step", "course": "Course", "token_kind": "Kind of token",
-    "call_kind": "Kind of call", "run": "Run",
+    "day": "Day", "model": "Model", "provider": "Provider", "step": "Step", "course": "Course",
+    "token_kind": "Kind of token", "call_kind": "Kind of call", "run": "Run",
 }  # fmt: skip
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 #: What was read is kept for so many times as long as reading took, and no longer than these seconds.
