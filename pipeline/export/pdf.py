@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files as package_files
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pipeline.errors import PublishError
 from pipeline.export import typst_maths
@@ -14,6 +14,9 @@ from pipeline.export.base import Selection
 from pipeline.export.paper import pupils_document, teachers_document
 from pipeline.export.paper_data import Data
 from pipeline.export.worksheet import sheets
+
+if TYPE_CHECKING:
+    from typst import Fonts
 
 
 def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
@@ -36,10 +39,10 @@ def compiled(document: Data) -> bytes:
 
     inputs = {"doc": json.dumps(document)}
     try:
-        return _set(_typst(own_fonts=True), inputs)
+        return _set(inputs, own_fonts=True)
     except TypstError:
         try:
-            return _set(_typst(own_fonts=False), inputs)
+            return _set(inputs, own_fonts=False)
         except TypstError as error:
             raise PublishError(
                 f"{document['title']} cannot be set as PDF: {error}.",
@@ -48,18 +51,21 @@ def compiled(document: Data) -> bytes:
             ) from None
 
 
-def _set(compiler: Any, inputs: Mapping[str, str]) -> bytes:
-    made = compiler.compile(_source(), format="pdf", pdf_standards=["ua-1"], sys_inputs=inputs)
+def _set(inputs: dict[str, str], *, own_fonts: bool) -> bytes:
+    import typst
+
+    fonts = _fonts(own=own_fonts)
+    made = typst.compile(_source(), format="pdf", pdf_standards=["ua-1"], sys_inputs=inputs, font_paths=fonts)
     assert isinstance(made, bytes)
     return made
 
 
 @cache
-def _typst(*, own_fonts: bool) -> Any:
-    """Return typst with the fonts that it brings along only, or with those of this machine too."""
+def _fonts(*, own: bool) -> Fonts:
+    """Return the fonts that typst brings along only, or those of this machine too; threads may share them."""
     import typst
 
-    return typst.Compiler(_source(), ignore_system_fonts=own_fonts)
+    return typst.Fonts(include_system_fonts=not own)
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -121,11 +122,25 @@ def test_every_formula_of_the_subset_is_set() -> None:
 
 
 def test_a_character_that_no_font_has_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = pdf._typst
-    monkeypatch.setattr(pdf, "_typst", lambda own_fonts: own(own_fonts=True))
+    fonts = pdf._fonts(own=True)
+    monkeypatch.setattr(pdf, "_fonts", lambda own: fonts)
     with pytest.raises(PublishError, match="中") as caught:
         pdf.compiled(document([{"k": "p", "line": ["中"]}]))
     assert caught.value.code == "pdf_not_set"
+
+
+def test_threads_set_documents_at_once() -> None:
+    wanted = [document([{"k": "p", "line": [f"{number} {place}"]} for place in range(30)]) for number in range(12)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(pdf.compiled, wanted)) == [pdf.compiled(one) for one in wanted]
+
+
+def test_text_that_no_file_can_hold_does_no_harm() -> None:
+    bundle = publishing.bundle(lessons=1)
+    kept = frozenset({"kind", "tests", "method", "expression", "options", "more", "component"})
+    bundle.lessons[0]["lesson"].update(publishing.poisoned(bundle.lessons[0]["lesson"], kept))
+    made = view(bundle)
+    assert dict(pdf.files(Selection(made, made.lessons, "support")))
 
 
 def test_courses_elsewhere_are_set_in_their_language() -> None:
