@@ -177,7 +177,7 @@ class _WordFile:
 
     def _blanks(self, labels: Mapping[str, str]) -> None:
         """Add a line of names with room behind each, less and less; the room may end in words."""
-        named = [len(label) * _LETTER + 4 for label in labels]
+        named = [len(label) * _LETTER + 7 for label in labels]
         room = (_TEXT - sum(named)) / sum(range(len(labels) + 1))
         widths = [width for place, name in enumerate(named) for width in (name, room * (len(named) - place))]
         texts = [text for pair in labels.items() for text in pair]

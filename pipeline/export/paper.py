@@ -118,10 +118,10 @@ def _question(asked: SheetQuestion, rule: str) -> Iterator[Data]:
     body = [*passages(question.ask), *figures(question.item)]
     if rule:
         body.append({"k": "note", "line": [rule]})
+    body += [{"k": "note", "line": words(hint, before="Hint:")} for hint in asked.hints]
     if question.options:
         rows = [[option.letter, words(option.text), False] for option in question.options]
         body.append({"k": "options", "rows": rows})
-    body += [{"k": "note", "line": words(hint, before="Hint:")} for hint in asked.hints]
     if not question.options and not question.parts:
         body.append(_room(question.ask, question.answer, question.marks))
     yield _numbered(f"{asked.number}", body, question.marks, stem=bool(question.parts))
