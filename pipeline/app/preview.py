@@ -12,6 +12,7 @@ from typing import Any
 
 from pipeline.content.lesson_reader import tidy
 from pipeline.errors import ConfigError
+from pipeline.frameworks import region_of
 from pipeline.html import Html, el
 from pipeline.lessons.earlier import current
 from pipeline.llm.answers import json_in
@@ -63,7 +64,8 @@ def preview(store: Store, state: RunState, row: Mapping[str, Any], *, answers: b
     style, policy = _style()
     head = el("head", el("meta", charset="utf-8"), el("title", page.title), el("style", Html(style)))
     body = el("body", el("main", el("div", page.body, cls="wrap"), id="main"))
-    return Preview(f"<!DOCTYPE html>\n{el('html', head, body, lang='en-GB')}\n", policy)
+    whole = el("html", head, body, lang=region_of(course).language)
+    return Preview(f"<!DOCTYPE html>\n{whole}\n", policy)
 
 
 def lesson_in(text: str) -> Mapping[str, Any] | None:

@@ -18,6 +18,8 @@ _HEAD = (
     *(f"option {letter}" for letter in _LETTERS),
     "right option", "answer", "mark scheme", "working", "hints", "answer checked by code",
 )  # fmt: skip
+#: What a question says of the calculator; nothing where the course has none.
+_CALCULATOR = {True: "yes", False: "no", None: ""}
 
 
 def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
@@ -39,7 +41,7 @@ def _rows(lesson: LessonView, question: ShownQuestion) -> Iterator[list[str]]:
         )
         cells = (
             lesson.order, lesson.title, lesson.type, question.number, label, marks,
-            "yes" if question.calculator else "no", question.ask, ask, figures,
+            _CALCULATOR[question.calculator], question.ask, ask, figures,
             *(texts.get(letter, "") for letter in _LETTERS),
             question.key.letter if question.key else "", answer, scheme, working, hints, question.checked,
         )  # fmt: skip

@@ -77,7 +77,7 @@ def _quiz(view: CourseView, lesson: LessonView) -> dict[str, Any]:
 
 def _rows(question: ShownQuestion) -> Iterator[dict[str, Any]]:
     """Yield the items of a form for a question: one, or one for each part."""
-    calculator = "" if question.calculator else "No calculator."
+    calculator = "No calculator." if question.calculator is False else ""
     pictures = [
         _picture(figure, f"Question {question.number}, figure {place}")
         for place, figure in enumerate(question.item.get("figures") or (), 1)

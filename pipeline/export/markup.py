@@ -126,9 +126,8 @@ def short(text: object, limit: int = 60) -> str:
 
 def stem(lesson: LessonView, asked: ShownQuestion, source: Callable[[Drawing], str]) -> str:
     """Return what is asked, with the rule for the calculator and the figures; without parts and options."""
-    rule = (
-        [f"<p>{calculator_rule(asked)}</p>"] if lesson.entry.get("calculator") in ("mixed", "exam_conditions") else []
-    )
+    told = calculator_rule(asked) if lesson.entry.get("calculator") in ("mixed", "exam_conditions") else ""
+    rule = [f"<p>{told}</p>"] if told else []
     pictures = [drawing.markup(source(drawing)) for drawing in drawings(asked.item, asked.anchor)]
     return "".join([blocks(asked.ask), *rule, *pictures])
 

@@ -124,7 +124,7 @@ class LessonText:
 
     def _questions(self, card: Mapping[str, Any]) -> list[object]:
         asked = self._lesson.questions_of(card)
-        rules = sorted({calculator_rule(one) for one in asked})
+        rules = sorted({rule for one in asked if (rule := calculator_rule(one))})
         mixed = len(rules) > 1
         said = rules[:1] if self._lesson.entry.get("calculator") in ("mixed", "exam_conditions") and not mixed else []
         provided = self._view.provided if self._lesson.mock_exam else None
@@ -142,7 +142,9 @@ def _rail(view: CourseView, lesson: LessonView, path: str) -> Html:
     facts = [
         el("dt", "Time"), el("dd", f"{lesson.minutes} minutes"),
         el("dt", "Outcome" if len(outcomes) == 1 else "Outcomes"), el("dd", [el("div", inline(n)) for n in named]),
-        el("dt", "Calculator"), el("dd", CALCULATOR.get(lesson.entry.get("calculator", ""), "No")),
+        [el("dt", "Calculator"), el("dd", CALCULATOR.get(lesson.entry.get("calculator", ""), "No"))]
+        if lesson.calculators
+        else None,
         _guidance(lesson),
     ]  # fmt: skip
     links = []
@@ -215,7 +217,9 @@ def figures(owner: Mapping[str, Any], anchor: str) -> list[Html]:
 
 
 def calculator_rule(asked: ShownQuestion) -> str:
-    """Return whether the calculator is allowed, as a sentence."""
+    """Return whether the calculator is allowed, as a sentence; "" where the course has none."""
+    if asked.calculator is None:
+        return ""
     return "Calculator allowed." if asked.calculator else "No calculator."
 
 

@@ -7,6 +7,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from pipeline.frameworks import region_of
 from pipeline.html import Html, clean, el, section
 from pipeline.publish.base import Download
 from pipeline.publish.view import CourseView
@@ -52,7 +53,7 @@ def _words(file: Download) -> str:
 
 def frame(view: CourseView, page: Page) -> bytes:
     """Return the page as UTF-8 HTML."""
-    whole = el("html", _head(view, page), _body(view, page), lang="en-GB")
+    whole = el("html", _head(view, page), _body(view, page), lang=region_of(view.bundle.course).language)
     return f"<!DOCTYPE html>\n{whole}\n".encode()
 
 

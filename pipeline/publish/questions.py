@@ -106,7 +106,8 @@ class ShownQuestion:
     card: Mapping[str, Any]
     #: What code found out about the answers of its lesson: {"by", "wrong", "blind"}.
     checks: Mapping[str, Any]
-    calculator: bool
+    #: None: the course has no calculators.
+    calculator: bool | None
 
     @property
     def anchor(self) -> str:

@@ -74,6 +74,8 @@ class LessonView:
     not_written: frozenset[str] = frozenset()
     #: Who approved or edited it: {"by", "edited"}; {}: not reviewed.
     review: Mapping[str, Any] = field(default_factory=dict)
+    #: The course says where calculators are used.
+    calculators: bool = True
 
     @property
     def order(self) -> int:
@@ -123,8 +125,10 @@ class LessonView:
             for number, (address, item, card) in enumerate(rows, 1)
         ]
 
-    def _calculator(self, item: Mapping[str, Any], card: Mapping[str, Any]) -> bool:
-        """Return what the item says; else its paper; else the lesson."""
+    def _calculator(self, item: Mapping[str, Any], card: Mapping[str, Any]) -> bool | None:
+        """Return what the item says; else its paper; else the lesson; None where the course has no calculators."""
+        if not self.calculators:
+            return None
         for text in item.get("more") or ():
             if text.startswith("calculator: "):
                 return bool(text == "calculator: yes")
@@ -201,12 +205,13 @@ class CourseView:
 
     def _lessons(self) -> Iterator[LessonView]:
         papers = {part["id"]: part for part in self.assessment.get("components") or ()}
+        calculators = has_calculators(self.bundle.course)
         for row in self.bundle.lessons:
             entry = self.entries.get(int(row["order"]), {"order": row["order"]})
             missing = frozenset(row.get("not_written") or ())
             yield LessonView(
                 row["lesson"], row.get("checks") or {}, row.get("critic") or None, entry, papers, missing,
-                row.get("review") or {},
+                row.get("review") or {}, calculators,
             )  # fmt: skip
 
     def _groups(self) -> Iterator[CourseGroup]:

@@ -36,9 +36,9 @@ _NEWER = {
 
 #: Offline courses, with the beginning of their content hash.
 COURSES = {
-    "mathematics national_5 18": "c6e8ee445079df0b",
-    "application_of_mathematics national_4 5": "fac0d06d301ff353",
-    "physics higher 5": "54f7d4b16f94fcd6",
+    "mathematics national_5 18": "ceffa3b5e4d310a9",
+    "application_of_mathematics national_4 5": "e42203cd05c55348",
+    "physics higher 5": "f71481de302ec269",
 }
 
 
