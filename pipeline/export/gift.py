@@ -10,9 +10,9 @@ import base64
 from collections.abc import Iterator
 
 from pipeline.export.base import Selection
-from pipeline.export.markup import Drawing, blocks, labelled, line, named, paragraph, short, solution, stem, with_tex
+from pipeline.export.markup import Drawing, asks, blocks, line, named, short, solution, stem, with_tex
 from pipeline.export.plain_text import plain
-from pipeline.export.responses import CHOICE, ESSAY, NUMBER, Response, number_of, responses
+from pipeline.export.responses import CHOICE, ESSAY, NUMBER, Response, number_of, whole
 from pipeline.html import count, slug
 from pipeline.publish.questions import ShownQuestion
 from pipeline.publish.view import LessonView
@@ -48,12 +48,10 @@ def _html(markup: str) -> str:
 
 
 def _question(lesson: LessonView, asked: ShownQuestion) -> str:
-    found = responses(asked)
-    response = found[0] if len(found) == 1 else Response(ESSAY)
+    response = whole(asked)
     name = f"{lesson.order:02d}.{asked.number:02d} {short(asked.ask)}"
-    parts = "".join(labelled(part.label, part.ask, part.marks) for part in asked.parts)
-    marks = paragraph(f"({count(asked.marks, 'mark')})")
-    text = stem(lesson, asked, _embedded) + parts + paragraph(response.note) + marks
+    told = " ".join(filter(None, [response.note, f"({count(asked.marks, 'mark')})"]))
+    text = "".join([stem(lesson, asked, _embedded), *asks(asked), f"<p>{told}</p>"])
     last = f"####{_html(solution(asked, scheme=response.kind == ESSAY))}"
     rows = "".join(f"\t{row}\n" for row in [*_answers(asked, response), last])
     return f"::{_escaped(name)}::{_html(text)}{{{'#' if response.kind == NUMBER else ''}\n{rows}}}"

@@ -14,7 +14,7 @@ from typing import Any
 from pipeline.export import markup
 from pipeline.export.base import Selection, packed
 from pipeline.export.plain_text import plain
-from pipeline.export.responses import CHOICE, ESSAY, Response, responses
+from pipeline.export.responses import CHOICE, ESSAY, Response, whole
 from pipeline.html import Html, el, join, slug
 from pipeline.publish import prose
 from pipeline.publish.lesson_page import LessonText
@@ -34,6 +34,7 @@ _ASSESSMENT = {
     "qmd_feedbackpermitted": "Yes", "qmd_hintspermitted": "No", "qmd_solutionspermitted": "No",
     "cc_maxattempts": "unlimited",
 }  # fmt: skip
+_EQUAL = '<varequal respident="response"{}>{}</varequal>'
 _EARNED = '<setvar varname="SCORE" action="Set">100</setvar>'
 #: A drawing of a page; what names it begins with the name of its figure. And the kind and minutes of a card.
 _DRAWING = re.compile(r'<svg [^>]*aria-labelledby="([a-z0-9-]+)-t".*?</svg>', re.DOTALL)
@@ -160,51 +161,49 @@ class _Lesson:
 
     def _assessment(self) -> str:
         lesson = self._lesson
-        fields = "".join(_field(*each) for each in _ASSESSMENT.items())
         items = "".join(map(self._question, lesson.questions))
         return (
             f"<questestinterop {markup.of_schema(_QTI, f'{_PROFILE}/ccv1p1_qtiasiv1p2p1_v1p0.xsd')}>"
             f'<assessment ident="{self._name}-quiz" title="{self._title}">'
-            f'<qtimetadata>{fields}</qtimetadata><section ident="root_section">{items}</section></assessment>'
-            "</questestinterop>"
+            f'<qtimetadata>{_fields(_ASSESSMENT)}</qtimetadata><section ident="root_section">{items}</section>'
+            "</assessment></questestinterop>"
         )
 
     def _question(self, asked: ShownQuestion) -> str:
-        found = responses(asked)
-        response = found[0] if len(found) == 1 else Response(ESSAY)
-        parts = "".join(markup.labelled(part.label, part.ask, part.marks) for part in asked.parts)
-        text = markup.stem(self._lesson, asked, lambda each: f"{_BASE}../{self._path(each)}")
-        text += parts + markup.paragraph(response.note)
+        response = whole(asked)
+        texts = [markup.stem(self._lesson, asked, lambda each: f"{_BASE}../{self._path(each)}"), *markup.asks(asked)]
+        texts += [f"<p>{response.note}</p>"] if response.note else []
         profile = {CHOICE: "multiple_choice", ESSAY: "essay"}.get(response.kind, "fib")
         fields = {"cc_profile": f"cc.{profile}.v0p1", "cc_weighting": str(min(asked.marks, _MOST))}
         fields |= {"qmd_computerscored": "No"} if response.kind == ESSAY else {}
-        feedback = [("general_fb", markup.solution(asked, scheme=response.kind == ESSAY))]
-        feedback += [(f"{option.letter}_fb", markup.blocks(option.why)) for option in asked.options]
+        feedback = {"general_fb": markup.solution(asked, scheme=response.kind == ESSAY)}
+        feedback |= {f"{option.letter}_fb": markup.blocks(option.why) for option in asked.options}
+        shown = (
+            f'<itemfeedback ident="{name}"><flow_mat>{_material(text)}</flow_mat></itemfeedback>'
+            for name, text in feedback.items()
+        )
         title = markup.quoted(f"{asked.number}. {markup.short(asked.ask)}")
         return (
-            f'<item ident="{self._name}-{asked.anchor}" title="{title}"><itemmetadata><qtimetadata>'
-            f"{''.join(_field(*each) for each in fields.items())}</qtimetadata></itemmetadata>"
-            f"<presentation>{_material(text)}{_given(asked, response)}</presentation>"
-            f"<resprocessing>{_processing(asked, response)}</resprocessing>"
-            f"{''.join(_feedback(*each) for each in feedback)}</item>"
+            f'<item ident="{self._name}-{asked.anchor}" title="{title}"><itemmetadata><qtimetadata>{_fields(fields)}'
+            f"</qtimetadata></itemmetadata><presentation>{_material(''.join(texts))}{_given(asked)}</presentation>"
+            f"<resprocessing>{_processing(asked, response)}</resprocessing>{''.join(shown)}</item>"
         )
 
 
-def _field(label: str, entry: str) -> str:
-    return f"<qtimetadatafield><fieldlabel>{label}</fieldlabel><fieldentry>{entry}</fieldentry></qtimetadatafield>"
+def _fields(fields: Mapping[str, str]) -> str:
+    form = "<qtimetadatafield><fieldlabel>{}</fieldlabel><fieldentry>{}</fieldentry></qtimetadatafield>"
+    return "".join(form.format(*each) for each in fields.items())
 
 
 def _material(text: str) -> str:
     return f'<material><mattext texttype="text/html">{escape(markup.bare(text), quote=False)}</mattext></material>'
 
 
-def _given(asked: ShownQuestion, response: Response) -> str:
-    if response.kind != CHOICE:
+def _given(asked: ShownQuestion) -> str:
+    if not asked.options:
         return '<response_str ident="response" rcardinality="Single"><render_fib/></response_str>'
-    labels = "".join(
-        f'<response_label ident="{option.letter}">{_material(markup.line(option.text))}</response_label>'
-        for option in asked.options
-    )
+    texts = ((option.letter, _material(markup.line(option.text))) for option in asked.options)
+    labels = "".join(f'<response_label ident="{letter}">{text}</response_label>' for letter, text in texts)
     return (
         f'<response_lid ident="response" rcardinality="Single"><render_choice>{labels}</render_choice></response_lid>'
     )
@@ -215,28 +214,20 @@ def _processing(asked: ShownQuestion, response: Response) -> str:
 
     Texts that are right stand in one condition, where Canvas and Moodle look for them.
     """
-    rules = [_condition("<other/>", _display("general_fb"), "Yes")]
+    rules = [_condition("Yes", "<other/>", _display("general_fb"))]
     for option in asked.options:
         earned = _EARNED if option.right else ""
-        rules.append(_condition(_equal(option.letter), earned + _display(f"{option.letter}_fb")))
-    if response.accepted:
-        ways = (_equal(markup.quoted(way), ' case="No"') for way in response.accepted)
-        rules.append(_condition("".join(ways), _EARNED))
+        rules.append(_condition("No", _EQUAL.format("", option.letter), earned + _display(f"{option.letter}_fb")))
+    if response.accepted and not asked.options:
+        ways = (_EQUAL.format(' case="No"', markup.quoted(way)) for way in response.accepted)
+        rules.append(_condition("No", "".join(ways), _EARNED))
     declared = '<decvar varname="SCORE" vartype="Decimal" minvalue="0" maxvalue="100"/>'
     return f"<outcomes>{declared}</outcomes>{''.join(rules)}"
 
 
-def _condition(tested: str, done: str, more: str = "No") -> str:
-    return f'<respcondition continue="{more}"><conditionvar>{tested}</conditionvar>{done}</respcondition>'
-
-
-def _equal(value: str, how: str = "") -> str:
-    return f'<varequal respident="response"{how}>{value}</varequal>'
+def _condition(goes_on: str, tested: str, done: str) -> str:
+    return f'<respcondition continue="{goes_on}"><conditionvar>{tested}</conditionvar>{done}</respcondition>'
 
 
 def _display(name: str) -> str:
     return f'<displayfeedback feedbacktype="Response" linkrefid="{name}"/>'
-
-
-def _feedback(name: str, text: str) -> str:
-    return f'<itemfeedback ident="{name}"><flow_mat>{_material(text)}</flow_mat></itemfeedback>'

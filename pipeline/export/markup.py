@@ -11,7 +11,7 @@ from pipeline.drawing import figure as draw
 from pipeline.export.pictures import Picture, picture
 from pipeline.export.plain_text import plain
 from pipeline.frameworks import region_of
-from pipeline.html import clean, count, el, join
+from pipeline.html import clean, count, el
 from pipeline.publish import prose
 from pipeline.publish.lesson_page import calculator_rule
 from pipeline.publish.questions import ShownQuestion, divided
@@ -132,9 +132,9 @@ def stem(lesson: LessonView, asked: ShownQuestion, source: Callable[[Drawing], s
     return "".join([blocks(asked.ask), *rule, *pictures])
 
 
-def labelled(label: str, text: object, marks: int) -> str:
-    """Return a part of a question with its label and marks."""
-    return f"<p><b>{label}</b> {line(text)} ({count(marks, 'mark')})</p>"
+def asks(asked: ShownQuestion) -> list[str]:
+    """Return its parts with their labels and marks."""
+    return [f"<p><b>{part.label}</b> {line(part.ask)} ({count(part.marks, 'mark')})</p>" for part in asked.parts]
 
 
 def solution(asked: ShownQuestion, *, scheme: bool) -> str:
@@ -162,12 +162,6 @@ def step(words: str, shown: str) -> str:
 
 def _mark(label: str, earns: str, why: str) -> str:
     return " ".join(filter(None, [label, line(why), f"({line(earns)})" if earns else ""]))
-
-
-def paragraph(*texts: object) -> str:
-    """Return plain words in a paragraph, nothing where there are none."""
-    words = str(join(filter(None, texts), " "))
-    return f"<p>{words}</p>" if words else ""
 
 
 # --- files of XML -----------------------------------------------------------------------------------

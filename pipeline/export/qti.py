@@ -7,13 +7,11 @@ and short answers are marked by the platform, words by a person. What explains a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
-from functools import partial
 
 from pipeline.export import markup
 from pipeline.export.base import Selection, packed
 from pipeline.export.plain_text import plain
-from pipeline.export.responses import CHOICE, ESSAY, NUMBER, SHORT, Response, part_label, responses
+from pipeline.export.responses import CHOICE, ESSAY, NUMBER, SHORT, Response, responses
 from pipeline.html import slug
 from pipeline.publish.questions import ShownQuestion
 from pipeline.publish.view import CourseView, LessonView
@@ -24,6 +22,7 @@ _SCHEMA = "http://www.imsglobal.org/xsd/qti/qtiv2p1"
 _ROOT = markup.of_schema(_QTI, f"{_SCHEMA}/imsqti_v2p1.xsd")
 _TEMPLATE = "http://www.imsglobal.org/question/qti_v2p1/rptemplates/map_response"
 _SHOWN = "SHOWN"
+_SET = '<setOutcomeValue identifier="{}">{}</setOutcomeValue>'
 #: Lines to write in for a mark, and characters of a field for a number and for a line.
 _LINES, _NUMBER, _LINE = 3, 10, 30
 
@@ -75,27 +74,19 @@ def _resource(name: str, kind: str, paths: Sequence[str], needed: str = "") -> s
 
 
 def _test(view: CourseView, lesson: LessonView, items: Sequence[_Item]) -> str:
-    sections = []
-    for place, card in enumerate(lesson.cards, 1):
-        refs = "".join(
-            f'<assessmentItemRef identifier="{item.name}" href="../{item.path}"/>'
-            for item in items
-            if item.asked.card is card
-        )
-        if refs:
-            title = markup.quoted(plain(card["title"]))
-            sections.append(
-                f'<assessmentSection identifier="section-{place}" title="{title}" visible="true">{refs}'
-                "</assessmentSection>"
-            )
+    sections = [
+        f'<assessmentSection identifier="section-{place}" title="{markup.quoted(plain(card["title"]))}" visible="true">'
+        f"{''.join(item.reference for item in items if item.asked.card is card)}</assessmentSection>"
+        for place, card in enumerate(lesson.cards, 1)
+        if card.get("items")
+    ]
+    total = _SET.format("SCORE", '<sum><testVariables variableIdentifier="SCORE"/></sum>')
     return (
-        f'<assessmentTest {_ROOT} identifier="{_name(view, lesson)}-test" '
-        f'title="{markup.quoted(plain(lesson.title))}">'
+        f'<assessmentTest {_ROOT} identifier="{_name(view, lesson)}-test" title="{markup.quoted(plain(lesson.title))}">'
         '<outcomeDeclaration identifier="SCORE" cardinality="single" baseType="float"/>'
         '<testPart identifier="part" navigationMode="nonlinear" submissionMode="individual">'
-        f"{''.join(sections)}</testPart>"
-        '<outcomeProcessing><setOutcomeValue identifier="SCORE"><sum><testVariables variableIdentifier="SCORE"/></sum>'
-        "</setOutcomeValue></outcomeProcessing></assessmentTest>"
+        f"{''.join(sections)}</testPart><outcomeProcessing>"
+        f"{total}</outcomeProcessing></assessmentTest>"
     )
 
 
@@ -108,79 +99,56 @@ class _Item:
     def __init__(self, view: CourseView, lesson: LessonView, asked: ShownQuestion) -> None:
         self.lesson, self.asked, self._language = lesson, asked, markup.language(view)
         self.name = f"{_name(view, lesson)}-{asked.address.replace('.', '-')}"
-        self.folder = f"items/{lesson.file}"
-        self.path = f"{self.folder}/{asked.anchor}.xml"
-        self._drawings = [each for each in markup.drawings(asked.item, asked.anchor) if each.drawn]
-        found = responses(asked)
-        labels = [f"RESPONSE_{part_label(part)}" for part in asked.parts] or ["RESPONSE"]
-        marks = [part.marks for part in asked.parts] or [asked.marks]
-        #: Identifier, response and marks of each thing that is asked.
-        self._rows = list(zip(labels, found, marks, strict=True))
+        self.path = f"items/{lesson.file}/{asked.anchor}.xml"
+        self.reference = f'<assessmentItemRef identifier="{self.name}" href="../{self.path}"/>'
+        drawn = [each for each in markup.drawings(asked.item, asked.anchor) if each.drawn]
+        self._pictures = {f"items/{lesson.file}/{each.file}": each.svg for each in drawn}
+        self._responses = responses(asked)
 
     def files(self) -> dict[str, bytes]:
-        pictures = {f"{self.folder}/{drawing.file}": drawing.svg for drawing in self._drawings}
-        return {self.path: markup.document(self._element()), **pictures}
+        return {self.path: markup.document(self._element()), **self._pictures}
 
     def resource(self) -> str:
-        pictures = [f"{self.folder}/{drawing.file}" for drawing in self._drawings]
-        return _resource(self.name, "imsqti_item_xmlv2p1", [self.path, *pictures])
+        return _resource(self.name, "imsqti_item_xmlv2p1", [self.path, *self._pictures])
 
     def _element(self) -> str:
-        asked = self.asked
-        title = markup.quoted(f"{self.lesson.order:02d}.{asked.number:02d} {markup.short(asked.ask)}")
-        declared = "".join(_declared(name, response, marks, asked) for name, response, marks in self._rows)
+        title = markup.quoted(f"{self.lesson.order:02d}.{self.asked.number:02d} {markup.short(self.asked.ask)}")
         return (
-            f'<assessmentItem {_ROOT} identifier="{self.name}" title="{title}" '
-            f'adaptive="false" timeDependent="false" xml:lang="{self._language}">{declared}{self._outcomes()}'
+            f'<assessmentItem {_ROOT} identifier="{self.name}" title="{title}" adaptive="false" timeDependent="false" '
+            f'xml:lang="{self._language}">{"".join(map(_declared, self._responses))}{self._outcomes()}'
             f"<itemBody>{self._body()}</itemBody>{self._processing()}{self._feedback()}</assessmentItem>"
         )
 
     def _outcomes(self) -> str:
-        whole = _outcome("SCORE", 0, self.asked.marks)
-        parts = [_outcome(_score(name), 0, marks) for name, _, marks in self._rows if self.asked.parts]
-        chosen = '<outcomeDeclaration identifier="FEEDBACK" cardinality="single" baseType="identifier"/>'
-        shown = (
-            '<outcomeDeclaration identifier="SOLUTION" cardinality="single" baseType="identifier">'
-            f"<defaultValue><value>{_SHOWN}</value></defaultValue></outcomeDeclaration>"
-        )
-        return "".join(
-            [whole, _outcome("MAXSCORE", self.asked.marks), *parts, chosen if self.asked.options else "", shown]
-        )
+        parts = [_outcome(f"SCORE{each.suffix}", 0, each.marks) for each in self._responses if each.suffix]
+        names = '<outcomeDeclaration identifier="{}" cardinality="single" baseType="identifier">{}</outcomeDeclaration>'
+        chosen = names.format("FEEDBACK", "") if self.asked.options else ""
+        shown = names.format("SOLUTION", f"<defaultValue><value>{_SHOWN}</value></defaultValue>")
+        marks = self.asked.marks
+        return "".join([_outcome("SCORE", 0, marks), _outcome("MAXSCORE", marks), *parts, chosen, shown])
 
     def _body(self) -> str:
         """Return what is asked and how it is answered; Canvas reads the texts of divisions and paragraphs only."""
-        text = f"<div>{markup.stem(self.lesson, self.asked, lambda drawing: drawing.file)}</div>"
-        asks = [markup.labelled(part.label, part.ask, part.marks) for part in self.asked.parts] or [""]
-        return text + "".join(
-            ask + _interaction(name, response, marks, self.asked)
-            for ask, (name, response, marks) in zip(asks, self._rows, strict=True)
-        )
+        asks = markup.asks(self.asked) or [""]
+        given = [ask + _interaction(each, self.asked) for ask, each in zip(asks, self._responses, strict=True)]
+        return f"<div>{markup.stem(self.lesson, self.asked, lambda drawing: drawing.file)}</div>{''.join(given)}"
 
     def _processing(self) -> str:
+        if [each.kind for each in self._responses] == [SHORT]:
+            return f'<responseProcessing template="{_TEMPLATE}"/>'
+        rules = "".join(map(_rule, self._responses))
+        if self.asked.parts:
+            terms = "".join(f'<variable identifier="SCORE{each.suffix}"/>' for each in self._responses)
+            rules += _SET.format("SCORE", f"<sum>{terms}</sum>")
         if self.asked.options:
-            chosen = _set("FEEDBACK", '<variable identifier="RESPONSE"/>')
-            return f"<responseProcessing>{_set('SCORE', _mapped('RESPONSE'))}{chosen}</responseProcessing>"
-        if not self.asked.parts:
-            name, response, marks = self._rows[0]
-            if response.kind == SHORT:
-                return f'<responseProcessing template="{_TEMPLATE}"/>'
-            rules = _rule("SCORE", name, response, marks)
-            return f"<responseProcessing>{rules}</responseProcessing>" if rules else ""
-        rules = "".join(_rule(_score(name), name, response, marks) for name, response, marks in self._rows)
-        terms = "".join(f'<variable identifier="{_score(name)}"/>' for name, _, _ in self._rows)
-        return f"<responseProcessing>{rules}{_set('SCORE', f'<sum>{terms}</sum>')}</responseProcessing>"
+            rules += _SET.format("FEEDBACK", '<variable identifier="RESPONSE"/>')
+        return f"<responseProcessing>{rules}</responseProcessing>" if rules else ""
 
     def _feedback(self) -> str:
-        show = partial(
-            '<modalFeedback outcomeIdentifier="{}" identifier="{}" showHide="show">{}</modalFeedback>'.format
-        )
-        by_hand = any(response.kind == ESSAY for _, response, _ in self._rows)
-        whys = [show("FEEDBACK", option.letter, markup.blocks(option.why)) for option in self.asked.options]
-        return "".join([*whys, show("SOLUTION", _SHOWN, markup.solution(self.asked, scheme=by_hand))])
-
-
-def _score(response: str) -> str:
-    return response.replace("RESPONSE", "SCORE")
+        form = '<modalFeedback outcomeIdentifier="{}" identifier="{}" showHide="show">{}</modalFeedback>'
+        whys = [form.format("FEEDBACK", each.letter, markup.blocks(each.why)) for each in self.asked.options]
+        by_hand = any(each.kind == ESSAY for each in self._responses)
+        return "".join([*whys, form.format("SOLUTION", _SHOWN, markup.solution(self.asked, scheme=by_hand))])
 
 
 def _outcome(name: str, value: int, most: int = 0) -> str:
@@ -191,58 +159,45 @@ def _outcome(name: str, value: int, most: int = 0) -> str:
     )
 
 
-def _declared(name: str, response: Response, marks: int, asked: ShownQuestion) -> str:
+def _declared(response: Response) -> str:
     base = {CHOICE: "identifier", NUMBER: "float"}.get(response.kind, "string")
-    rights, more = [], ""
-    if response.kind == CHOICE and asked.key:
-        rights = [asked.key.letter]
-    elif response.kind == NUMBER:
-        rights = [response.number]
-    elif response.kind == SHORT:
-        rights = list(map(markup.quoted, response.accepted))
-        more = ' caseSensitive="false"'
+    rights = [response.number] if response.kind == NUMBER else [*map(markup.quoted, response.accepted)]
+    more = ""
     if response.kind in (CHOICE, SHORT):
-        entries = "".join(f'<mapEntry mapKey="{right}" mappedValue="{marks}"{more}/>' for right in rights)
-        more = f'<mapping lowerBound="0" upperBound="{marks}" defaultValue="0">{entries}</mapping>'
+        case = ' caseSensitive="false"' if response.kind == SHORT else ""
+        entries = "".join(f'<mapEntry mapKey="{each}" mappedValue="{response.marks}"{case}/>' for each in rights)
+        more = f'<mapping lowerBound="0" upperBound="{response.marks}" defaultValue="0">{entries}</mapping>'
     correct = f"<correctResponse><value>{rights[0]}</value></correctResponse>" if rights else ""
     return (
-        f'<responseDeclaration identifier="{name}" cardinality="single" baseType="{base}">{correct}{more}'
-        "</responseDeclaration>"
+        f'<responseDeclaration identifier="RESPONSE{response.suffix}" cardinality="single" baseType="{base}">'
+        f"{correct}{more}</responseDeclaration>"
     )
 
 
-def _interaction(name: str, response: Response, marks: int, asked: ShownQuestion) -> str:
+def _interaction(response: Response, asked: ShownQuestion) -> str:
+    name = f'responseIdentifier="RESPONSE{response.suffix}"'
     if response.kind == CHOICE:
         texts = ((option.letter, markup.line(option.text)) for option in asked.options)
         choices = "".join(f'<simpleChoice identifier="{letter}">{text}</simpleChoice>' for letter, text in texts)
-        given = f'responseIdentifier="{name}" shuffle="false" maxChoices="1"'
-        return f"<choiceInteraction {given}>{choices}</choiceInteraction>"
+        return f'<choiceInteraction {name} shuffle="false" maxChoices="1">{choices}</choiceInteraction>'
     if response.kind == ESSAY:
-        lines = _LINES * marks
-        return f'<extendedTextInteraction responseIdentifier="{name}" expectedLines="{lines}"/>'
-    length = _NUMBER if response.kind == NUMBER else _LINE
-    field = f'<textEntryInteraction responseIdentifier="{name}" expectedLength="{length}"/>'
-    unit = markup.line(response.unit)
-    before, after = (f"{unit} ", "") if response.unit in ("£", "$", "€") else ("", f" {unit}" if unit else "")
-    return f"<p>{before}{field}{after}</p>{markup.paragraph(response.note if response.kind == SHORT else '')}"
-
-
-def _set(outcome: str, value: str) -> str:
-    return f'<setOutcomeValue identifier="{outcome}">{value}</setOutcomeValue>'
-
-
-def _mapped(name: str) -> str:
-    return f'<mapResponse identifier="{name}"/>'
-
-
-def _rule(outcome: str, name: str, response: Response, marks: int) -> str:
-    """Return what gives the marks of a response; nothing where a person does."""
+        return f'<extendedTextInteraction {name} expectedLines="{_LINES * response.marks}"/>'
     if response.kind == SHORT:
-        return _set(outcome, _mapped(name))
-    if response.kind != NUMBER:
+        note = f"<p>{response.note}</p>" if response.note else ""
+        return f'<p><textEntryInteraction {name} expectedLength="{_LINE}"/></p>{note}'
+    field, unit = f'<textEntryInteraction {name} expectedLength="{_NUMBER}"/>', markup.line(response.unit)
+    return f"<p>{unit} {field}</p>" if unit in ("£", "$", "€") else f"<p>{' '.join(filter(None, (field, unit)))}</p>"
+
+
+def _rule(response: Response) -> str:
+    """Return what gives the marks of a response; nothing where a person does."""
+    name, score = f'identifier="RESPONSE{response.suffix}"', f"SCORE{response.suffix}"
+    if response.kind in (CHOICE, SHORT):
+        return _SET.format(score, f"<mapResponse {name}/>")
+    if response.kind == ESSAY:
         return ""
     off = response.tolerance
-    mode = f'toleranceMode="absolute" tolerance="{off} {off}"' if Decimal(off) else 'toleranceMode="exact"'
-    given = f'<equal {mode}><variable identifier="{name}"/><correct identifier="{name}"/></equal>'
-    earned = _set(outcome, f'<baseValue baseType="float">{marks}</baseValue>')
+    mode = f'toleranceMode="absolute" tolerance="{off} {off}"' if off != "0" else 'toleranceMode="exact"'
+    given = f"<equal {mode}><variable {name}/><correct {name}/></equal>"
+    earned = _SET.format(score, f'<baseValue baseType="float">{response.marks}</baseValue>')
     return f"<responseCondition><responseIf>{given}{earned}</responseIf></responseCondition>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from pipeline.export.keyboard import typed_ways
@@ -12,7 +12,7 @@ from pipeline.html import clean
 from pipeline.maths import forms
 from pipeline.maths.notation import NotReadError, PrintedSide, PrintedStatement, read
 from pipeline.maths.rounding import RoundingError, decimal_of
-from pipeline.publish.questions import ShownPart, ShownQuestion
+from pipeline.publish.questions import ShownQuestion
 
 CHOICE, NUMBER, SHORT, ESSAY = "choice", "number", "short answer", "essay"
 
@@ -46,12 +46,15 @@ class Response:
     """How one thing that is asked is answered, and what is right."""
 
     kind: str
+    marks: int = 0
+    #: "_A" of part (a), "" of a question without parts.
+    suffix: str = ""
     #: Of a number: digits, and how far off is right.
     number: str = ""
     tolerance: str = "0"
     #: What stands before or behind the number: "£", "cm".
     unit: str = ""
-    #: All that is right where texts are compared, best first.
+    #: All that is right where texts are compared, best first; of a choice its letter.
     accepted: tuple[str, ...] = ()
     #: What pupils are told about how to type it.
     note: str = ""
@@ -59,11 +62,23 @@ class Response:
 
 def responses(asked: ShownQuestion) -> list[Response]:
     """Return how the question is answered, or each of its parts."""
-    if asked.options:
-        return [Response(CHOICE)]
+    if asked.key:
+        return [Response(CHOICE, asked.marks, accepted=(asked.key.letter,))]
     if asked.parts:
-        return [_response(asked, part.ask, part.answer, ()) for part in asked.parts]
-    return [_response(asked, asked.ask, asked.answer, asked.of("accept"))]
+        return [
+            replace(
+                _response(asked, part.ask, part.answer, ()),
+                marks=part.marks,
+                suffix=f"_{part.label.strip('()').upper()}",
+            )
+            for part in asked.parts
+        ]
+    return [replace(_response(asked, asked.ask, asked.answer, asked.of("accept")), marks=asked.marks)]
+
+
+def whole(asked: ShownQuestion) -> Response:
+    """Return how the question is answered where a question has one answer: with parts it is for the teacher."""
+    return Response(ESSAY, asked.marks) if asked.parts else responses(asked)[0]
 
 
 def number_of(text: str) -> str:
@@ -73,11 +88,6 @@ def number_of(text: str) -> str:
         return _digits(found[0].sides[-1]) if len(found) == 1 and _is_number(found[0]) else ""
     except (NotReadError, RoundingError):
         return ""
-
-
-def part_label(part: ShownPart) -> str:
-    """Return the letter of a part: "A" of (a)."""
-    return part.label.strip("()").upper()
 
 
 def _response(asked: ShownQuestion, ask: str, answer: str, also: Sequence[str]) -> Response:
@@ -132,7 +142,8 @@ def _number(side: PrintedSide, ask: str, rule: str) -> Response:
     unit = side.unit
     note = f"Type the number only, {_UNITS.get(unit, f'in {unit}')}." if unit else ""
     tolerance = _tolerance(rule, Decimal(digits), ask)
-    return Response(NUMBER, digits, tolerance, unit, tuple(_written(side, digits, bool(rule))), note)
+    ways = tuple(_written(side, digits, bool(rule)))
+    return Response(NUMBER, number=digits, tolerance=tolerance, unit=unit, accepted=ways, note=note)
 
 
 def _tolerance(rule: str, value: Decimal, ask: str) -> str:
