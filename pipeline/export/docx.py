@@ -10,11 +10,10 @@ from typing import Any
 
 from pipeline.export.base import Selection, repacked
 from pipeline.export.omml import OfficeMaths
-from pipeline.export.paper import pupils_document, teachers_document
+from pipeline.export.paper import documents
 from pipeline.export.paper_data import Data
 from pipeline.export.passages import Formula, line
 from pipeline.export.pictures import Picture
-from pipeline.export.worksheet import sheets
 from pipeline.html import clean
 from pipeline.publish.figures import squared_paper
 
@@ -49,10 +48,7 @@ Node = Any
 
 def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
     """Yield each worksheet or paper, and its answers for the teacher."""
-    for lesson in chosen.lessons:
-        for sheet in sheets(lesson, chosen.difficulties):
-            yield f"{sheet.name}.docx", _WordFile(pupils_document(chosen.view, sheet)).made()
-            yield f"{sheet.answers_name}.docx", _WordFile(teachers_document(chosen.view, sheet)).made()
+    return ((f"{name}.docx", _WordFile(document).made()) for name, document in documents(chosen))
 
 
 class _WordFile:

@@ -7,8 +7,10 @@ from itertools import groupby
 from typing import Any
 
 from pipeline.export import paper_data
+from pipeline.export.base import Selection
 from pipeline.export.paper_data import Data, figures, passages, words
-from pipeline.export.worksheet import SheetQuestion, SheetSection, Worksheet
+from pipeline.export.plain_text import plain
+from pipeline.export.worksheet import SheetQuestion, SheetSection, Worksheet, sheets
 from pipeline.frameworks import region_of
 from pipeline.html import clean, count
 from pipeline.publish.answers_page import MARKS, WORDS, wrong_answers
@@ -19,10 +21,14 @@ from pipeline.publish.view import CourseView
 _MM_OF_SQUARES = 100
 #: Letters of what pupils read, and of answers, in points.
 _PUPILS_SIZE, _TEACHERS_SIZE = 11.5, 10
-#: A question that may be higher than this is divided between pages (millimetres).
-_LONG_MM = 200
-#: A line of text: its height with what stands between it and the next (millimetres), its characters.
-_LINE_MM, _IN_A_LINE = 6.5, 75
+
+
+def documents(chosen: Selection) -> Iterator[tuple[str, Data]]:
+    """Yield each worksheet or paper of the lessons, and its answers: the name of its file, without ending, and it."""
+    for lesson in chosen.lessons:
+        for sheet in sheets(lesson, chosen.difficulties):
+            yield sheet.name, pupils_document(chosen.view, sheet)
+            yield sheet.answers_name, teachers_document(chosen.view, sheet)
 
 
 def _document(view: CourseView, sheet: Worksheet, title: str, blocks: Sequence[Data], size: float) -> Data:
@@ -32,7 +38,7 @@ def _document(view: CourseView, sheet: Worksheet, title: str, blocks: Sequence[D
     stated = any(view.bundle.course.get(name) for name in view.rights)
     foot = [view.title, f"Lesson {sheet.lesson.order}", label, "Offline draft" if view.bundle.draft else ""]
     return {
-        "title": paper_data.plain(title), "lang": language, "region": country or None,
+        "title": plain(title), "lang": language, "region": country or None,
         "foot": " · ".join(filter(None, foot)), "blocks": list(blocks), "size": size,
         "about": view.rights_line, "rights": view.rights_line if stated else "",
     }  # fmt: skip
@@ -134,16 +140,8 @@ def _numbered(number: str, body: Sequence[Data], marks: int, *, level: int = 0, 
     """Return a question, a part of one (level 1), or what stands before the parts of one."""
     return {
         "k": "question", "n": number, "body": list(body), "level": level, "stem": stem,
-        "marks": "" if stem else count(marks, "mark"), "long": sum(map(_height, body)) > _LONG_MM,
+        "marks": "" if stem else count(marks, "mark"),
     }  # fmt: skip
-
-
-def _height(block: Data) -> float:
-    """Return about how high a block is on paper, in millimetres."""
-    if block["k"] in ("figure", "space"):
-        return float(block["high"] if block["k"] == "figure" else block["mm"])
-    lines = block.get("items") or block.get("rows") or [block.get("line", "")]
-    return sum(_LINE_MM * (1 + paper_data.characters(line) / _IN_A_LINE) for line in lines)
 
 
 def _room(stem: str, answer: str, marks: int) -> Data:
@@ -177,6 +175,7 @@ def _answer(asked: SheetQuestion, heading: str) -> Iterator[Data]:
     where = "" if asked.number == question.number else f" (question {question.number} of the lesson)"
     yield {"k": heading, "line": [f"Question {asked.number}{where}"]}
     yield from passages(question.ask)
+    yield from figures(question.item)
     if question.options:
         rows = [[option.letter, words(option.text), option.right] for option in question.options]
         yield {"k": "options", "rows": rows}

@@ -36,19 +36,6 @@ def words(value: object, *, before: str = "") -> list[Any]:
     return start + _line(line(str(value)))
 
 
-def characters(data: Any) -> int:
-    """Return how many characters a line or rows of lines have, formulas as they are said."""
-    if isinstance(data, dict):
-        return len(data.get("text") or data.get("alt") or "")
-    return len(data) if isinstance(data, str) else sum(map(characters, data)) if isinstance(data, list) else 0
-
-
-def plain(value: str) -> str:
-    """Return a text field as words alone, its formulas as they are said: for the title of a document."""
-    pieces = line(value)
-    return "".join(spoken.words(one.tex) if isinstance(one, Formula) else one.text for one in pieces)
-
-
 def _line(pieces: Sequence[Piece], block: bool = False) -> list[Any]:
     return [
         _formula(one, block) if isinstance(one, Formula) else _run(one.text, one.raised, one.code) for one in pieces

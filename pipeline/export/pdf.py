@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from pipeline.errors import PublishError
 from pipeline.export import typst_maths
 from pipeline.export.base import Selection
-from pipeline.export.paper import pupils_document, teachers_document
+from pipeline.export.paper import documents
 from pipeline.export.paper_data import Data
-from pipeline.export.worksheet import sheets
 
 if TYPE_CHECKING:
     from typst import Fonts
@@ -21,10 +20,7 @@ if TYPE_CHECKING:
 
 def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
     """Yield each worksheet or paper of the lessons, and its answers."""
-    for lesson in chosen.lessons:
-        for sheet in sheets(lesson, chosen.difficulties):
-            yield f"{sheet.name}.pdf", compiled(pupils_document(chosen.view, sheet))
-            yield f"{sheet.answers_name}.pdf", compiled(teachers_document(chosen.view, sheet))
+    return ((f"{name}.pdf", compiled(document)) for name, document in documents(chosen))
 
 
 def compiled(document: Data) -> bytes:
