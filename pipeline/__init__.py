@@ -19,6 +19,7 @@ _NAMES = {
     "engine.events": "Event",
     "llm.base": "Request Reply Message Segment",
     "llm.anthropic": "AnthropicModel",
+    "llm.forms": "typed",
     "llm.script": "ScriptedModel",
     "cost.prices": "PriceBook",
     "store.url": "open_store open_account",
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from pipeline.llm.base import Reply as Reply
     from pipeline.llm.base import Request as Request
     from pipeline.llm.base import Segment as Segment
+    from pipeline.llm.forms import typed as typed
     from pipeline.records.documents import PipelineState as PipelineState
     from pipeline.records.documents import StepState as StepState
     from pipeline.store.manager import CheckpointManager as CheckpointManager

@@ -197,9 +197,9 @@ def model_of(name: str, *, courses: bool = True, bank: str | None = None) -> Mod
     """
     check_asked_model(name)
     if name == OFFLINE and not courses:
-        from pipeline.llm.script import ScriptedModel, stand_in
+        from pipeline.llm.script import offline_model
 
-        return ScriptedModel(stand_in, model_id=OFFLINE, author=OFFLINE)
+        return offline_model()
     if name == OFFLINE:
         from pipeline.bank.topic import Bank
         from pipeline.lessons.offline import OfflineAuthor

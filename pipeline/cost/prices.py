@@ -44,7 +44,7 @@ _PREFIX = re.compile(r"^(?:(?:openrouter|litellm)/)?(?:anthropic[/:.]|models/)",
 class PriceBook:
     """Prices: a user's file first, then the provider's published ones."""
 
-    def __init__(self, overrides: Path | None = None, provider: str = ANTHROPIC) -> None:
+    def __init__(self, overrides: Path | str | None = None, provider: str = ANTHROPIC) -> None:
         """Open the book.
 
         Args:
@@ -56,7 +56,7 @@ class PriceBook:
         """
         self._published = PublishedRates()
         self._provider = provider
-        self._file = PriceFile(overrides) if overrides is not None else None
+        self._file = PriceFile(Path(overrides)) if overrides is not None else None
 
     @property
     def version(self) -> str:

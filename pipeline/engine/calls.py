@@ -277,6 +277,13 @@ class CallLedger:
             # A fault of the adapter: the request may have left.
             self.failed(call, ModelError(f"{type(error).__name__}: {error}", code="adapter_failed", billed="unknown"))
             raise
+        if not isinstance(reply, Reply):
+            wrong = ModelRejected(
+                f"The model's complete() returned a {type(reply).__name__}; it returns a Reply.", code="reply_expected",
+                hint='Write return Reply(text, "end_turn", usage={…}).', billed="unknown", stops_run=True,
+            )  # fmt: skip
+            self.failed(call, wrong)
+            raise wrong
         self.replied(call, reply)
         return reply
 

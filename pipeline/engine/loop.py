@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import field
@@ -12,7 +13,7 @@ from pipeline.engine import memory
 from pipeline.engine.bodies import code_of
 from pipeline.engine.contexts import Contexts, Lineage
 from pipeline.engine.routing import Route, Settled, by_label, way
-from pipeline.engine.setup import UNSAFE, ActiveRun, Definition
+from pipeline.engine.setup import UNSAFE, ActiveRun, Definition, settled
 from pipeline.engine.sources import UNCHANGED, Scope, fresh
 from pipeline.engine.step import Outcome, StepContext, StepSpec
 from pipeline.engine.stop import pause_if_of_the_store
@@ -23,7 +24,7 @@ from pipeline.graph.readiness import Activation, Frontier
 from pipeline.records.kinds import CODE, CONTENT, PROVIDER, ROUTE, StepCompleted, StepFailed, StepStarted
 from pipeline.records.run import Spend, StepRun, bare, next_attempt
 from pipeline.records.statuses import COMPLETED
-from pipeline.records.values import decode_value, encode_value
+from pipeline.records.values import decode_value, encode_value, members
 
 #: A pause that holds up one visit only: the others run on.
 _WAITS = "waiting_for_human"
@@ -64,6 +65,8 @@ class Loop:
         self._active: dict[str, str] = {}
         #: Whether the loop's own thread runs the only visit there is, and the one whose start is recorded already.
         self._inline = False
+        #: In the thread of an event loop (a notebook's, a server's) no body is run: it could run none of its own there.
+        self._apart = _in_event_loop()
         self._begun: Activation | None = None
         self._fans = {name: str(fan) for name, node in graph.nodes.items() if (fan := node.attributes.get("fan"))}
         self._most = {name: most for name, node in graph.nodes.items() if (most := node.attributes.get("max_parallel"))}
@@ -82,7 +85,7 @@ class Loop:
         self._stop_if_passed(self._until)
         while True:
             ready = self._ready()
-            self._inline = inline = len(ready) == 1 and not self._active
+            self._inline = inline = len(ready) == 1 and not self._active and not self._apart
             for activation in ready:
                 self._active[activation.path] = self._fans.get(activation.node, "")
             if self._running.caller is not None:
@@ -238,10 +241,11 @@ class Loop:
 
     def _make(self, spec: StepSpec, context: StepContext) -> Made:
         """Run the step's code."""
-        result = spec.run(context)
+        result = settled(spec.run(context), f"Step {spec.name!r}")
         outcome = result if isinstance(result, Outcome) else Outcome({} if result is None else result)
         changes = fresh(dict(outcome.context), f"{spec.name} context") if outcome.context else {}
-        outputs = {} if outcome.outputs is None else outcome.outputs
+        outputs: Any = {} if outcome.outputs is None else outcome.outputs
+        outputs = outputs if (found := members(outputs)) is None else found
         if not isinstance(outputs, Mapping):
             text = f"Step {spec.name!r} returned a {type(outputs).__name__}; return a mapping of its outputs."
             raise InvalidValue(text, code="outputs_not_mapping", hint='Return {"result": …} with the value in it.')
@@ -346,6 +350,18 @@ class Loop:
         if self._graph.outgoing(node):
             error = PipelineError(f"Stopped after {node} as requested.", code="stopped_as_asked")
             self._running.stop.request("stopped_as_asked", error)
+
+
+def _in_event_loop() -> bool:
+    """Return whether an event loop runs in this thread."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _started(activation: Activation, attempt: int, spec: StepSpec) -> StepStarted:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 from pipeline.clock import Clock, SystemClock
 from pipeline.cost.budget import DEFAULT_CEILING_USD
 from pipeline.cost.prices import PriceBook
 from pipeline.engine import preflight
+from pipeline.engine.arguments import (
+    account_of,
+    check_arguments,
+    check_mapping,
+    model_of,
+    prices_of,
+    store_of,
+)
 from pipeline.engine.contexts import Reducer
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter, Listener
@@ -23,7 +32,7 @@ from pipeline.engine.result import RunResult
 from pipeline.engine.retry import look_up
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.step import StepFunction, StepSpec, step
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, GraphError
 from pipeline.graph.model import Edge, Graph, Node, chain
 from pipeline.graph.validation import validate
 from pipeline.llm.base import Model
@@ -57,7 +66,7 @@ class Pipeline:
         Raises:
             GraphError: The graph cannot be run; names the node or edge.
         """
-        specs = [item if isinstance(item, StepSpec) else step()(item) for item in steps]
+        specs = _specs(name, steps)
         graph = _graph(specs, edges, joins or {})
         validate(graph)
         self.definition = Definition(str(name), graph, {spec.name: spec for spec in specs}, reducers or {})
@@ -74,21 +83,24 @@ class Pipeline:
         self,
         params: Mapping[str, Any] | None = None,
         *,
-        store: Store,
-        model: Model | None = None,
+        store: Store | str,
+        model: Model | str | None = None,
         pins: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         listener: Listener | None = None,
         services: Mapping[str, Any] | None = None,
-        prices: PriceBook | None = None,
+        prices: PriceBook | Path | str | None = None,
         clock: Clock | None = None,
-        account: Account | None = None,
+        account: Account | str | None = None,
         executor: Executor | None = None,
+        **unknown: Never,
     ) -> RunResult:
         """Make a new run, and run it as far as it goes; problems of the run are in the result.
 
         Args:
             params: JSON values the steps read as ctx.params; never secrets.
+            store: A store, or its URL.
+            model: A model, or the name of one of Claude's ("offline": stand-in answers).
             options: max_cost_usd (default 50; None: no ceiling), daily_budget_usd, budget, concurrency (default 4),
                 batch, until, and whatever steps read as ctx.options.
             account: Of the same store (open_account); needed for a day's limit.
@@ -97,8 +109,10 @@ class Pipeline:
         Raises:
             ConfigError, StoreError, ModelError: Before anything was recorded.
         """
+        check_arguments("run", unknown, _names(Pipeline.run))
+        check_mapping(params, "params")
         setup = self._setup(
-            {"max_cost_usd": DEFAULT_CEILING_USD, **(options or {})}, clock or SystemClock(), listener, executor,
+            {"max_cost_usd": DEFAULT_CEILING_USD}, options, clock or SystemClock(), listener, executor,
             store=store, model=model, services=services or {}, prices=prices, account=account,
         )  # fmt: skip
         preflight.check_params(params or {})
@@ -109,19 +123,20 @@ class Pipeline:
         self,
         run_id: str,
         *,
-        store: Store,
-        model: Model | None = None,
+        store: Store | str,
+        model: Model | str | None = None,
         options: Mapping[str, Any] | None = None,
         listener: Listener | None = None,
         services: Mapping[str, Any] | None = None,
-        prices: PriceBook | None = None,
+        prices: PriceBook | Path | str | None = None,
         clock: Clock | None = None,
-        account: Account | None = None,
+        account: Account | str | None = None,
         executor: Executor | None = None,
         yes: bool = False,
         refresh: Collection[str] = (),
         retry_unknown: bool = False,
         params: Mapping[str, Any] | None = None,
+        **unknown: Never,
     ) -> RunResult:
         """Continue a run: only what is not finished is made; recorded replies are free.
 
@@ -136,24 +151,34 @@ class Pipeline:
         Raises:
             RunNotFound, RunLocked, CheckpointCorrupt, SettingsConflict, NeedsConfirmation: See Engine.resume.
         """
+        check_arguments("resume", unknown, _names(Pipeline.resume))
+        check_mapping(params, "params")
         setup = self._setup(
-            options or {}, clock or SystemClock(), listener, executor, store=store, model=model,
+            {}, options, clock or SystemClock(), listener, executor, store=store, model=model,
             services=services or {}, prices=prices, account=account, yes=yes,
         )  # fmt: skip
-        run = resolve(store, run_id, self.name) if run_id == LATEST else run_id
-        added = preflight.added_params(load(store, run), params) if params else None
+        run = resolve(setup.store, run_id, self.name) if run_id == LATEST else run_id
+        added = preflight.added_params(load(setup.store, run), params) if params else None
         return Engine(self.definition, setup).resume(run, refresh=refresh, retry_unknown=retry_unknown, params=added)
 
     def _setup(
         self,
-        options: Mapping[str, Any],
+        defaults: Mapping[str, Any],
+        options: Mapping[str, Any] | None,
         clock: Clock,
         listener: Listener | None,
         executor: Executor | None,
         **given: Any,
     ) -> Setup:
+        check_mapping(options, "options")
+        if not (listener is None or callable(listener)):
+            text = f"listener= is a {type(listener).__name__}; it must be a function that takes an event."
+            raise ConfigError(text, code="invalid_argument", argument="listener")
+        options = {**defaults, **(options or {})}
         # An executor given from Python has no name that a command could repeat.
         checked = {"executor": None, **check_options(options, self.definition.graph.nodes, self._own_options)}
+        opening = {"store": store_of, "model": model_of, "prices": prices_of, "account": account_of}
+        given |= {name: opened(given[name]) for name, opened in opening.items()}
         setup = Setup(clock=clock, emit=Emitter(clock, [listener] if listener else []), options=checked, **given)
         setup.command = "./pipeline.sh run FILE.py:NAME --resume {}".format
         if self.asks and setup.model is None:
@@ -171,16 +196,43 @@ class Pipeline:
         return setup
 
 
+def _names(function: Callable[..., Any]) -> list[str]:
+    """Return the names of a method's arguments."""
+    code = function.__code__
+    return list(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+
+
+def _specs(name: object, steps: Any) -> list[StepSpec]:
+    """Return the steps, each a function or one made by @step().
+
+    Raises:
+        ConfigError: They are none.
+    """
+    if isinstance(steps, (str, StepSpec, Mapping)) or not isinstance(steps, Iterable) or not isinstance(name, str):
+        text = 'A pipeline is a name and a list of steps: Pipeline("name", [first, second]).'
+        raise ConfigError(text, code="invalid_steps")
+    return [item if isinstance(item, StepSpec) else step()(item) for item in steps]
+
+
 def _graph(specs: Sequence[StepSpec], edges: Iterable[Sequence[str] | Edge] | None, joins: Mapping[str, str]) -> Graph:
+    names = [spec.name for spec in specs]
+    for name in joins:
+        if name not in names:
+            near = get_close_matches(name, names, 1)
+            hint = f"Did you mean {near[0]!r}?" if near else ""
+            raise GraphError(f"joins names {name!r}, which is no step.", code="unknown_step", hint=hint)
     nodes = [Node(spec.name, joins.get(spec.name, "any"), spec.version, spec.effect, spec.repeatable) for spec in specs]
     if edges is None:
         return chain(nodes)
-    made = [edge if isinstance(edge, Edge) else _edge(*edge) for edge in edges]
+    made = [edge if isinstance(edge, Edge) else _edge(edge) for edge in edges]
     return Graph.of(nodes, made, nodes[0].id if nodes else "")
 
 
-def _edge(source: str, target: str, when: str | None = None) -> Edge:
-    return Edge(source, target, when)
+def _edge(parts: Sequence[str]) -> Edge:
+    if isinstance(parts, str) or len(parts) not in (2, 3):
+        text = f"{parts!r} is no edge; an edge is (source, target) or (source, target, outcome)."
+        raise GraphError(text, code="invalid_edge", hint='For example: edges=[("draft", "done")].')
+    return Edge(*parts)
 
 
 def load_pipeline(target: str) -> tuple[Pipeline, str]:

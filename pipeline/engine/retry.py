@@ -12,7 +12,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 from pipeline.clock import Clock
 from pipeline.engine.events import Emitter
 from pipeline.engine.stop import BUSY, Stop
-from pipeline.errors import ModelError, ModelUnavailable, Pause
+from pipeline.errors import ConfigError, ModelError, ModelUnavailable, Pause
 from pipeline.llm.base import Model, ModelInfo
 
 #: So many overloads of a call are waited for as the provider asks.
@@ -176,4 +176,8 @@ def look_up(model: Model, clock: Clock, emit: Emitter, policy: RetryPolicy | Non
         info: ModelInfo = retrying(patience, 0, cool_down, stop, lambda: 0)(attempt)
     except Pause as pause:
         raise pause.cause from None
+    if not isinstance(info, ModelInfo):
+        text = f"The model's check() returned a {type(info).__name__}; it returns a ModelInfo."
+        hint = 'Write return ModelInfo("my-model", paid=False) (pipeline.llm.base).'
+        raise ConfigError(text, code="invalid_model_info", hint=hint)
     return info

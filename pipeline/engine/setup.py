@@ -7,6 +7,9 @@ import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_VARARGS
+from types import CoroutineType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from pipeline.clock import Clock
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
     from pipeline.engine.step import StepContext
 
 StepFunction = Callable[["StepContext"], Any]
+#: Effect classes: what work does outside the run.
+EFFECTS = ("pure", "read", "write", "external", "human")
+_ASYNC = CO_COROUTINE | CO_ASYNC_GENERATOR
 #: Effects that act outside the run: never blindly repeated, and durable before they begin.
 UNSAFE = frozenset({"write", "external"})
 
@@ -73,10 +79,19 @@ def step(
     repeatable: bool = False,
     saves: Sequence[str] = (),
 ) -> Callable[[StepFunction], StepSpec]:
-    """Make a function `(ctx) -> mapping` a step; the name defaults to the function's."""
+    """Make a function `(ctx) -> mapping` a step; the name defaults to the function's.
+
+    Raises:
+        ConfigError: It stands without brackets, an argument cannot be what it is, or the function is no step's.
+    """
+    if not (name is None or isinstance(name, str)):
+        shown = getattr(name, "__name__", name)
+        raise ConfigError(f"@step needs brackets: write @step() above {shown}.", code="bare_step")
     check_version(version)
+    check_effect(effect)
 
     def wrap(function: StepFunction) -> StepSpec:
+        check_body(function, f"step {name!r}" if name else "a step", "ctx")
         return StepSpec(name or function.__name__, function, version, effect, repeatable, tuple(saves))
 
     return wrap
@@ -92,6 +107,64 @@ def check_version(version: int) -> None:
         raise ConfigError(
             f"version={version!r}: a version is a whole number, raised when results change.", code="invalid_version"
         )
+
+
+def check_effect(effect: str) -> None:
+    """Refuse an effect class that there is not.
+
+    Raises:
+        ConfigError: Names the nearest one.
+    """
+    if effect not in EFFECTS:
+        near = get_close_matches(str(effect), EFFECTS, 1)
+        text = f"effect={effect!r} is none of {', '.join(EFFECTS)}."
+        raise ConfigError(text, code="invalid_effect", hint=f"Did you mean {near[0]!r}?" if near else "")
+
+
+def check_body(body: Any, what: str, *arguments: str) -> None:
+    """Refuse what cannot be the code of a step or task, before it is called.
+
+    Args:
+        what: What it is the code of.
+        arguments: What it is called with.
+
+    Raises:
+        ConfigError: It is no function of so many arguments, or an async one.
+    """
+    called = f"({', '.join(arguments)})"
+    if not callable(body):
+        text = f"The code of {what} must be a function of {called}, not a {type(body).__name__}."
+        raise ConfigError(text, code="invalid_body")
+    function = getattr(body, "__func__", body)
+    if not isinstance(function, FunctionType):
+        return
+    code, count = function.__code__, len(arguments) + (function is not body)
+    if code.co_flags & _ASYNC:
+        raise async_body(f"{function.__name__}()")
+    least = code.co_argcount - len(function.__defaults__ or ())
+    if not (least <= count and (count <= code.co_argcount or code.co_flags & CO_VARARGS)):
+        text = f"{function.__name__}() is the code of {what}, which is called with {called}; it takes other arguments."
+        raise ConfigError(text, code="invalid_body", hint=f"Write def NAME{called}: …")
+
+
+def async_body(what: str) -> ConfigError:
+    """Return the error of a step or task whose code is a coroutine."""
+    return ConfigError(
+        f"{what} is async; the code of a step or task is a plain function: write `def`, and asyncio.run(…) around what "
+        "is awaited.", code="async_body", hint="Several calls at once are the items of a ctx.map(…).",
+    )  # fmt: skip
+
+
+def settled(result: Any, what: str) -> Any:
+    """Return what a body returned, unless that is a coroutine.
+
+    Raises:
+        ConfigError: It is one.
+    """
+    if isinstance(result, CoroutineType):
+        result.close()
+        raise async_body(what)
+    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from pipeline.engine import people, preflight, tasks
+from pipeline.engine.answers import check_request, typed_answer
 from pipeline.engine.contexts import Arrival, Lineage
 from pipeline.engine.memory import StepMemory
 from pipeline.engine.people import Answer, Question
-from pipeline.engine.setup import ActiveRun, check_version
+from pipeline.engine.setup import ActiveRun, check_body, check_effect, check_version
 from pipeline.engine.setup import Outcome as Outcome
 from pipeline.engine.setup import StepFunction as StepFunction
 from pipeline.engine.setup import StepSpec as StepSpec
 from pipeline.engine.setup import step as step
 from pipeline.engine.sources import Outputs, Scope, Tracked, tries_of
-from pipeline.errors import Pause, PipelineError
+from pipeline.errors import ConfigError, Pause, PipelineError
 from pipeline.graph.model import Graph, Node
 from pipeline.llm.base import Reply, Request
 from pipeline.records.reviews import ReviewState
 from pipeline.records.run import StepRun
 from pipeline.records.values import canonical, decode_value
+
+Value = TypeVar("Value")
 
 
 @dataclass(slots=True)
@@ -119,16 +122,36 @@ class StepContext:
         self.saved[name] = blob
         return blob
 
-    def ask(self, request: Request, *, instead_of: Request | None = None) -> Reply:
+    @overload
+    def ask(self, request: Request, *, instead_of: Request | None = None) -> Reply: ...
+    @overload
+    def ask(
+        self, request: Request, *, returns: type[Value], tries: int = 3, instead_of: Request | None = None
+    ) -> Value: ...
+    @overload
+    def ask(
+        self, request: Request, *, returns: Mapping[str, Any], tries: int = 3, instead_of: Request | None = None
+    ) -> Any: ...
+    def ask(self, request: Request, *, returns: Any = None, tries: int = 3, instead_of: Request | None = None) -> Any:
         """Return the model's reply to a request; recorded, so free when this body runs again.
 
         Args:
+            returns: A pydantic model, a dataclass or a JSON schema: what the answer shall be, and comes back as. It is
+                sent as the request's schema; an answer that does not fit is asked for again with what is wrong.
+            tries: How often it is asked at most, where the answer has a form.
             instead_of: A request whose newest reply is of no use: once the task is done, its cost counts as rejected.
 
         Raises:
             Pause: The run has no model: it stops at once, since each of its asks would fail alike.
             ModelTruncated, ModelRejected: See Caller.ask. Pauses pass through.
+            ModelRefused, TaskRejected: With `returns`: the model declined, or no answer fits.
         """
+        check_request(request)
+        if returns is None:
+            return self._asked(request, instead_of)
+        return typed_answer(self._asked, self._scope, request, returns, tries, instead_of)
+
+    def _asked(self, request: Request, instead_of: Request | None) -> Reply:
         if self._running.caller is None:
             self._running.stop.pause("failed", preflight.no_model())
         if instead_of is not None:
@@ -242,6 +265,11 @@ class StepContext:
 
     def _run(self, work: tasks.Work, keys: Iterable[str]) -> Sequence[Any]:
         check_version(work.version)
+        check_effect(work.effect)
+        if not isinstance(work.name, str):
+            text = f"A task or map is named by a text, not by a {type(work.name).__name__}."
+            raise ConfigError(text, code="invalid_name", hint="Write ctx.map(NAME, items, body, key=…).")
+        check_body(work.body, f"{work.name!r}", "ctx", "item")
         with self._leaving():
             return tasks.run(self._running, self._scope, self._seen, work, keys)
 

@@ -7,11 +7,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, overload
 
 from pipeline.engine.bodies import code_of
 from pipeline.engine.contexts import Lineage
-from pipeline.engine.setup import UNSAFE, ActiveRun
+from pipeline.engine.setup import UNSAFE, ActiveRun, settled
 from pipeline.engine.sources import Scope
 from pipeline.engine.stop import pause_if_of_the_store
 from pipeline.errors import (
@@ -25,17 +26,20 @@ from pipeline.errors import (
     Suspended,
     TaskRejected,
 )
+from pipeline.llm.forms import copied
 from pipeline.records.kinds import CHECK, CODE, PROVIDER, Invalidated, TaskCompleted, TaskFailed, TaskStarted
 from pipeline.records.redaction import without_keys
 from pipeline.records.run import TaskRun, bare
 from pipeline.records.statuses import FAILED
-from pipeline.records.values import Plain, canonical, decode_value, digest, encode_value
+from pipeline.records.values import Plain, canonical, digest, encode_value
 
 _HASH_CHARS = 16
 #: Values that a body cannot change.
 _SCALARS = (str, int, float, bool, type(None))
 #: Names that are listed; of more, only their number.
 _MOST_NAMES = 10
+#: How alike a name is to one that was meant.
+_ALIKE = 0.75
 #: Longest error message kept; a page of it says as much as a book.
 _MOST_TEXT = 4000
 
@@ -336,8 +340,8 @@ class _Pool:
         self._record_start(scope, task)
         try:
             # What the body does to its item, no other body sees.
-            own = item if type(item) in _SCALARS else decode_value(encode_value(item, f"{task} item"))
-            value = work.body(work.context(scope), own)
+            own = item if type(item) in _SCALARS else copied(item, f"{task} item")
+            value = settled(work.body(work.context(scope), own), f"The code of {work.name!r}")
             scope.leave_if_paused()
             text = recorder.fit_text(value, f"{task} value")
         except (Exception, SystemExit) as error:
@@ -435,7 +439,18 @@ def error_facts(error: BaseException) -> dict[str, Any]:
         text = str(error)
     except Exception as problem:
         text = f"(its text cannot be made: {type(problem).__name__})"
-    return {"type": kind, "message": _recordable(f"{kind}: {text}" if text else kind)}
+    facts = {"type": kind, "message": _recordable(f"{kind}: {text}" if text else kind)}
+    hint = _meant(error) if isinstance(error, AttributeError) else ""
+    return {**facts, "hint": hint} if hint else facts
+
+
+def _meant(error: AttributeError) -> str:
+    """Return what was probably meant by an attribute that there is not; "" where nothing is like it."""
+    found, name = error.obj, str(error.name)
+    if isinstance(found, Mapping) and name in found:
+        return f'Write […]["{name}"]: these are looked up by name.'
+    near = get_close_matches(name, [each for each in dir(found) if not each.startswith("_")], 1, _ALIKE)
+    return f"Did you mean {near[0]!r}?" if near else ""
 
 
 def _recordable(text: str) -> str:

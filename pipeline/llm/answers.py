@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -79,33 +81,64 @@ def fitting(text: str, schema: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _is_of_form(value: Any, schema: Schema) -> bool:
+def faults(value: Any, schema: Mapping[str, Any]) -> list[str]:
+    """Return what a schema does not allow in a JSON value, each as "PLACE: fault"; its limits count too."""
     try:
-        return _fits(value, schema, schema)
-    except (RecursionError, TypeError, AttributeError, KeyError):
-        # The schema is stranger than what is known here.
+        return list(_faults(value, schema, schema, "", limits=True))
+    except _TOO_STRANGE:
+        return []
+
+
+#: What a schema that is stranger than what is known here comes to.
+_TOO_STRANGE = (RecursionError, TypeError, AttributeError, KeyError)
+
+
+def _is_of_form(value: Any, schema: Schema) -> bool:
+    """Return whether a value has the members and types of a schema, whatever its limits are."""
+    try:
+        return _fits(value, schema, schema, limits=False)
+    except _TOO_STRANGE:
         return True
 
 
-def _fits(value: Any, schema: Schema, root: Schema) -> bool:
+def _fits(value: Any, schema: Schema, root: Schema, *, limits: bool) -> bool:
+    return next(_faults(value, schema, root, "", limits=limits), None) is None
+
+
+def _faults(value: Any, schema: Schema, root: Schema, at: str, *, limits: bool) -> Iterator[str]:
     if not isinstance(schema, Mapping):
-        return schema is not False
+        if schema is False:
+            yield f"{at or _WHOLE}: is not wanted"
+        return
     if "$ref" in schema:
-        return _fits(value, _resolved(str(schema["$ref"]), root), root)
-    if "const" in schema and value != schema["const"]:
-        return False
-    if "enum" in schema and value not in schema["enum"]:
-        return False
-    if not _is_one_of(value, schema.get("type")):
-        return False
-    for name, together in (("anyOf", any), ("oneOf", any), ("allOf", all)):
-        if name in schema and not together(_fits(value, each, root) for each in schema[name]):
-            return False
+        yield from _faults(value, _resolved(str(schema["$ref"]), root), root, at, limits=limits)
+        return
+    for text in _own_faults(value, schema, root, limits=limits):
+        yield f"{at or _WHOLE}: {text}"
     if isinstance(value, dict):
-        return _members_fit(value, schema, root)
+        yield from _member_faults(value, schema, root, at, limits=limits)
     if isinstance(value, list) and "items" in schema:
-        return all(_fits(each, schema["items"], root) for each in value)
-    return True
+        for index, each in enumerate(value):
+            yield from _faults(each, schema["items"], root, f"{at}[{index}]", limits=limits)
+
+
+def _own_faults(value: Any, schema: Schema, root: Schema, *, limits: bool) -> Iterator[str]:
+    """Yield the faults of a value itself, not those of its members."""
+    if "const" in schema and value != schema["const"]:
+        yield f"must be {json.dumps(schema['const'])}"
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"must be one of {json.dumps(schema['enum'])}"
+    if not _is_one_of(value, schema.get("type")):
+        yield f"must be of type {schema['type']}"
+    for name, together in (("anyOf", any), ("oneOf", any), ("allOf", all)):
+        if name in schema and not together(_fits(value, each, root, limits=limits) for each in schema[name]):
+            yield "fits none of its forms" if together is any else "does not fit each of its forms"
+    if limits:
+        yield from _past_limits(value, schema)
+
+
+#: What a fault of the value itself is said of.
+_WHOLE = "the answer"
 
 
 def _resolved(reference: str, root: Schema) -> Schema:
@@ -120,9 +153,41 @@ def _is_one_of(value: Any, wanted: Any) -> bool:
     return not names or any(_TYPES.get(name, lambda _: True)(value) for name in names)
 
 
-def _members_fit(value: Mapping[str, Any], schema: Schema, root: Schema) -> bool:
-    known = schema.get("properties") or {}
-    if any(name not in value for name in schema.get("required") or ()):
-        return False
+def _member_faults(value: Mapping[str, Any], schema: Schema, root: Schema, at: str, *, limits: bool) -> Iterator[str]:
+    known, before = schema.get("properties") or {}, f"{at}." if at else ""
+    for name in schema.get("required") or ():
+        if name not in value:
+            yield f"{before}{name}: is missing"
     others = schema.get("additionalProperties", True)
-    return all(_fits(each, known.get(name, others), root) for name, each in value.items())
+    for name, each in value.items():
+        yield from _faults(each, known.get(name, others), root, f"{before}{name}", limits=limits)
+
+
+#: Keyword → what it says of a value's length or size; the limit, and whether the value keeps it.
+_LENGTHS = {
+    "minLength": (str, "must have at least {} characters", operator.ge),
+    "maxLength": (str, "must have at most {} characters", operator.le),
+    "minItems": (list, "must have at least {} items", operator.ge),
+    "maxItems": (list, "must have at most {} items", operator.le),
+}
+_SIZES = {
+    "minimum": ("must be at least {}", operator.ge),
+    "maximum": ("must be at most {}", operator.le),
+    "exclusiveMinimum": ("must be more than {}", operator.gt),
+    "exclusiveMaximum": ("must be less than {}", operator.lt),
+}
+
+
+def _past_limits(value: Any, schema: Schema) -> Iterator[str]:
+    """Yield which limits of a schema a text, list or number does not keep."""
+    for name, (kind, words, keeps) in _LENGTHS.items():
+        if name in schema and isinstance(value, kind) and not keeps(len(value), schema[name]):
+            yield words.format(schema[name])
+    if type(value) in (int, float):
+        for name, (words, keeps) in _SIZES.items():
+            if name in schema and not keeps(value, schema[name]):
+                yield words.format(schema[name])
+    if isinstance(value, str) and "pattern" in schema:
+        with suppress(re.error):
+            if not re.search(schema["pattern"], value):
+                yield f"must match {schema['pattern']}"

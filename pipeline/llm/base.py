@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from pipeline.errors import ModelError
+from pipeline.errors import ConfigError, ModelError
 from pipeline.llm.answers import fitting
 from pipeline.providers import ANTHROPIC
 from pipeline.records.values import canonical, digest
@@ -57,6 +57,21 @@ class Request:
     label: str = "call"
     #: The same question as structured data, for models without language (offline author). Never sent.
     data: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what is easily written in the place of turns and segments.
+
+        Raises:
+            ConfigError: Says how to write it.
+        """
+        if not isinstance(self.model, str):
+            raise _no_request(f"its model is a {type(self.model).__name__}, not a name")
+        if not _are(self.messages, Message):
+            raise _no_request("its messages are no list of Message")
+        if not _are(self.system, Segment):
+            raise _no_request("its system prompt is no list of Segment")
+        if odd := [turn.role for turn in self.messages if turn.role not in _ROLES]:
+            raise _no_request(f"the role of a message is {odd[0]!r}, not one of {', '.join(_ROLES)}")
 
     def hash(self) -> str:
         """Return the hash of what the model sees: two requests with the same are the same work.
@@ -133,6 +148,20 @@ class Request:
 
     def _schema_bytes(self) -> int:
         return len(canonical(self.schema)) if self.schema is not None else 0
+
+
+_ROLES = ("user", "assistant")
+
+
+def _are(parts: object, kind: type) -> bool:
+    return isinstance(parts, Sequence) and all(isinstance(part, kind) for part in parts)
+
+
+def _no_request(why: str) -> ConfigError:
+    return ConfigError(
+        f"A Request cannot be made: {why}.", code="invalid_request",
+        hint='Write Request(model, [Message("user", text)], [Segment(system_prompt)]).',
+    )  # fmt: skip
 
 
 def _bytes(text: str) -> int:

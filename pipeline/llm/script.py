@@ -91,6 +91,11 @@ class ScriptedModel:
         self.closed = True
 
 
+def offline_model() -> ScriptedModel:
+    """Return the model named "offline": it gives stand-in answers, for $0.00."""
+    return ScriptedModel(stand_in, model_id="offline", author="offline")
+
+
 def stand_in(request: Request) -> str:
     """Return an answer that only shows what was asked, where no model is at hand: of the form that the schema wants."""
     asked = " ".join(request.messages[-1].text.split()) if request.messages else ""

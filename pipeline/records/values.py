@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
@@ -36,9 +36,34 @@ class Plain:
 _BYTES = (bytes, bytearray, memoryview)
 
 
+#: This program's own dataclasses are records or tools; which part of one is meant is for its user to say.
+_OURS = "pipeline."
+
+
+def is_typed(kind: type) -> bool:
+    """Return whether a class is a pydantic model or a dataclass of the user's: its values are recorded as mappings."""
+    return is_model(kind) or (is_dataclass(kind) and not kind.__module__.startswith(_OURS))
+
+
+def is_model(kind: type) -> bool:
+    """Return whether a class is a pydantic model."""
+    return callable(getattr(kind, "model_validate_json", None))
+
+
+def members(value: Any) -> Mapping[str, Any] | None:
+    """Return a pydantic model as its JSON form, a dataclass as its fields; None: it is neither."""
+    kind = type(value)
+    if is_model(kind):
+        found: Mapping[str, Any] = value.model_dump(mode="json", by_alias=True)
+        return found
+    return {item.name: getattr(value, item.name) for item in fields(value)} if is_typed(kind) else None
+
+
 def _default(value: Any) -> Any:
     if isinstance(value, Plain):
         return value.plain()
+    if (found := members(value)) is not None:
+        return found
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence) and not isinstance(value, _BYTES):
@@ -156,6 +181,10 @@ def _find(value: Any, path: str, depth: int) -> _Problem | None:
         return path, f"is nested too deeply (more than {_DEEPEST} levels) or contains itself", ""
     if isinstance(value, Plain):
         value = value.plain()
+    try:
+        value = value if (found := members(value)) is None else found
+    except (TypeError, ValueError, AttributeError) as error:
+        return path, f"is a {type(value).__name__} that cannot be written: {error}", ""
     if isinstance(value, Mapping):
         return _find_in_mapping(value, path, depth)
     if isinstance(value, Sequence) and not isinstance(value, (str, *_BYTES)):

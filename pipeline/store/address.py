@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from pipeline.errors import ConfigError, SecretRefused
@@ -85,6 +85,9 @@ def parse_store_url(url: str) -> StoreUrl:
         ConfigError: It names no store; the message never repeats what may be a password.
         SecretRefused: It holds a secret where one would be kept with the run.
     """
+    if not isinstance(url, str):
+        hint = f"Write {suggestion(str(url)) or _STORES}" if isinstance(url, PurePath) else _STORES
+        raise ConfigError(f"{url!r} is no store; a store is named by a URL.", hint=hint, code="store_url_invalid")
     scheme, colon, rest = url.partition(":")
     if url.startswith(("postgresql://", "postgres://")):
         return _server(_as_text(url))

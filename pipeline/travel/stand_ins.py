@@ -129,10 +129,9 @@ class ReplayContext(StepContext):
         made.known, made.scopes = known, scopes
         return made
 
-    def ask(self, request: Request, *, instead_of: Request | None = None) -> Reply:
-        """See StepContext.ask."""
+    def _asked(self, request: Request, instead_of: Request | None) -> Reply:
         with self._asking():
-            return super().ask(request, instead_of=instead_of)
+            return super()._asked(request, instead_of)
 
     def task(
         self,

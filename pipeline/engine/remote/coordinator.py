@@ -36,7 +36,7 @@ from pipeline.engine.spender import at_once
 from pipeline.engine.tasks import Work
 from pipeline.errors import ConfigError, Pause, StoreError
 from pipeline.records.kinds import FORMAT, CallEnded, TaskSubmitted
-from pipeline.records.values import encode_value
+from pipeline.records.values import encode_value, is_typed
 from pipeline.store.address import parse_store_url
 from pipeline.store.parts import part_records
 
@@ -131,6 +131,8 @@ class Coordinator(MapRunner):
             return False
         try:
             reference(work.body, f"map {work.name!r}")
+            for kind in filter(is_typed, {type(item) for item in work.items}):
+                reference(kind, f"the items of map {work.name!r}")
         except ConfigError as error:
             if work.name not in self._noted:
                 self._noted.add(work.name)
@@ -283,6 +285,7 @@ class _RemoteMap:
             **self.spec, "task": task.name, "part": task.part, "base": task.base, "attempt": task.attempt,
             "key": self.work.key(task.index), "usd": None if usd is None else str(usd), "submitted": seq,
             "item": json.loads(encode_value(item, f"{task.name} item")),
+            "form": reference(type(item), task.name) if is_typed(type(item)) else None,
         }  # fmt: skip
         try:
             self.out[self.coordinator.executor.submit(run_task, spec)] = task

@@ -35,6 +35,7 @@ from pipeline.engine.step import StepContext
 from pipeline.engine.takeover import record_repairs
 from pipeline.errors import BudgetExceeded, ConfigError, Pause, PipelineError
 from pipeline.graph.model import Graph
+from pipeline.llm.forms import typed
 from pipeline.records import kinds
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import FORMAT, RunEnded, TaskCompleted, TaskTaken
@@ -168,8 +169,10 @@ class _PartTask:
         def context(scope: Scope) -> StepContext:
             return StepContext(running, scope, spec["seen"], lineage)
 
-        body = resolve(spec["body"])
-        return tasks.Work(spec["map"], [spec["item"]], body, context, spec["version"], skip_failed=True)
+        body, item = resolve(spec["body"]), spec["item"]
+        if spec["form"] is not None:
+            item = typed(item, resolve(spec["form"]))
+        return tasks.Work(spec["map"], [item], body, context, spec["version"], skip_failed=True)
 
 
 def _lacks_room(pause: Pause) -> bool:

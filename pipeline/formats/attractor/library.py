@@ -16,9 +16,10 @@ from pipeline.cost.prices import PriceBook
 from pipeline.dot.model import DotGraph
 from pipeline.dot.parser import parse
 from pipeline.engine import preflight
+from pipeline.engine.arguments import check_arguments, model_of, prices_of, store_of
 from pipeline.engine.events import Emitter, Listener
 from pipeline.engine.people import Interviewer
-from pipeline.engine.preflight import amount, kept_ceiling
+from pipeline.engine.preflight import kept_ceiling
 from pipeline.engine.result import RunResult
 from pipeline.engine.retry import look_up
 from pipeline.engine.setup import Setup
@@ -114,7 +115,8 @@ def run_compiled_graph(
         ConfigError, GraphError, StoreError, ModelError: Before anything was recorded.
     """
     store = how.pop("store", None)
-    place = RunFolder(run_dir, SystemClock()) if run_dir is not None else (store or MemoryStore(SystemClock()))
+    check_arguments("run_compiled_graph", how.keys() - _HOW, [*_HOW, "store"])
+    place = RunFolder(run_dir, SystemClock()) if run_dir is not None else store_of(store or MemoryStore(SystemClock()))
     preflight.check_params(params or {})
     setup = _setup(place, **how)
     ran = _runner(graph, setup).start(params or {}, identity_of(setup), resume_checkpoint, rerun_current=rerun_current)
@@ -130,7 +132,7 @@ def run_dot(
     registry: Registry | None = None,
     rerun_current: bool = False,
     accept_changes: bool = False,
-    store: Store | None = None,
+    store: Store | str | None = None,
     **how: Any,
 ) -> GraphResult:
     """Run a DOT file, or resume a run of it; see `run_compiled_graph`.
@@ -145,6 +147,8 @@ def run_dot(
     Raises:
         RunNotFound, RunLocked, CheckpointCorrupt, SettingsConflict: The run cannot be resumed.
     """
+    check_arguments("run_dot", how.keys() - _HOW, _HOW)
+    store = None if store is None else store_of(store)
     graph = _compiled(Source.read(path), registry)
     if resume is None:
         return run_compiled_graph(graph, run_dir, params=params, store=store, **how)
@@ -181,8 +185,8 @@ def find_run(where: Path | str, store: Store | None) -> tuple[Store, str, Checkp
 def _setup(
     store: Store,
     *,
-    model: Model | None = None,
-    prices: PriceBook | None = None,
+    model: Model | str | None = None,
+    prices: PriceBook | Path | str | None = None,
     simulate: bool = False,
     auto_approve: bool = False,
     interviewer: Interviewer | None = None,
@@ -204,17 +208,23 @@ def _setup(
     clock = clock or SystemClock()
     options: dict[str, Any] = {
         SIMULATE: simulate, ALLOW: allow_tools, "auto_approve": auto_approve, "concurrency": concurrency,
-        "max_cost_usd": amount("max_cost_usd", max_cost_usd), RESUME_FIDELITY: resume_fidelity,
+        "max_cost_usd": max_cost_usd, RESUME_FIDELITY: resume_fidelity,
     }  # fmt: skip
+    options = preflight.check_options(options, (), options.keys())
     setup = Setup(store, clock, Emitter(clock, [listener] if listener else []), options, yes=yes)
     given = {"interviewer": interviewer or (AutoApprove() if auto_approve else None), BACKEND: backend}
     setup.services = {**{name: value for name, value in given.items() if value is not None}, **(services or {})}
     setup.command = "./pipeline.sh run FILE.dot --resume {}".format
     if model is not None and not simulate:
-        setup.model, setup.prices = model, prices or PriceBook()
-        setup.info = look_up(model, clock, setup.emit, setup.policy)
+        setup.model, setup.prices = model_of(model), prices_of(prices) or PriceBook()
+        assert setup.model is not None
+        setup.info = look_up(setup.model, clock, setup.emit, setup.policy)
         preflight.check_priced(setup.info, setup.prices, clock, options)
     return setup
+
+
+#: The keywords of run_dot and run_compiled_graph that are for both.
+_HOW = tuple(_setup.__kwdefaults__)
 
 
 def _runner(graph: CompiledGraph, setup: Setup) -> GraphRunner:
