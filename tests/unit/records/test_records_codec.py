@@ -20,13 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import InvalidValue
-from pipeline.llm.base import Reply
+from pipeline.llm.base import Message, Reply
 from pipeline.records import codec, kinds
 from pipeline.records.charge import Charge
 from pipeline.records.codec import Record, decode_fact, decode_line, encode_fact
 from pipeline.records.kinds import StepCompleted, StepStarted, TaskCompleted
 from pipeline.records.lines import TAIL, LineDamaged, check_line, encode_line
-from pipeline.records.run import Spend
 from pipeline.records.values import canonical, encode_value, value_hash
 from tests.tape import AT
 
@@ -218,7 +217,7 @@ def test_values_that_are_no_json_are_refused_with_their_place_and_conversion() -
         (date(2026, 1, 9), "value.isoformat()"),
         (datetime(2026, 1, 9), "value.astimezone()"),  # noqa: DTZ001
         (timedelta(1), "value.total_seconds()"),
-        (Spend(), "dataclasses.asdict(value)"),
+        (Message("user", "x"), "dataclasses.asdict(value)"),
         (Colour.RED, "value.value"),
         (Model(), 'value.model_dump(mode="json")'),
         ((n for n in "ab"), "list(value)"),
