@@ -26,9 +26,12 @@ _WIDE, _HIGH, _MARGIN, _TOP, _BOTTOM = 960, 540, 44, 112, 496
 #: What figures and tables take at the right, and the gap before them.
 _BESIDE, _GAP = 380, 28
 #: Sizes of letters, points: tried from the largest.
-_SIZES = (32, 28, 24, 20)
+_SIZES = (32, 28, 24)
+#: Of what must stay on one slide.
+_LEAST = 20
 _FORMULA_SIZE, _SMALL = 32, 18
 _LINE, _AFTER = 1.2, 0.45
+UNDER = "under"
 #: Of lists, in letters' sizes.
 _INDENT = 1.6
 _POINTS_A_MM = 72 / 25.4
@@ -67,76 +70,64 @@ Node = Any
 
 
 @dataclass(frozen=True, slots=True)
-class SlideText:
-    """A paragraph."""
+class SlideItem:
+    """A paragraph, or a formula on a line of its own."""
 
     #: Its words; what is between RAISE and LOWER, or between LOWER and RAISE, stands higher, or lower, than the line.
-    text: str
-    #: What stands before it: "bullet", "letter", "number", "part" or "".
+    text: str = ""
+    #: What stands before it: "bullet", "letter", "number", "part", "" or UNDER: it belongs to the one before.
     mark: str = ""
     #: The number of its letter or number, from 1.
     number: int = 1
     lead: str = ""
     muted: bool = False
+    picture: Picture | None = None
 
     def height(self, width: float, size: float) -> float:
         size = _SMALL if self.muted else size
         width -= _INDENT * size if self.mark else 0
-        lines = _lines(f"{self.lead} {self.text}".strip(), width / size)
-        return (lines * _LINE + _AFTER) * size
-
-
-@dataclass(frozen=True, slots=True)
-class SlidePicture:
-    """A picture on a line of its own; before it what would be before words."""
-
-    picture: Picture
-    mark: str = ""
-    number: int = 1
+        if self.picture:
+            return self.picture.height_mm * _POINTS_A_MM * self.scale(width, size) + _AFTER * size
+        return (_lines(f"{self.lead} {self.text}".strip(), width / size) * _LINE + _AFTER) * size
 
     def scale(self, width: float, size: float) -> float:
+        """Return how many times as large as on paper its picture is."""
+        assert self.picture
         return min(size / _FORMULA_SIZE, width / (self.picture.width_mm * _POINTS_A_MM))
 
-    def height(self, width: float, size: float) -> float:
-        return self.picture.height_mm * _POINTS_A_MM * self.scale(width, size) + _AFTER * size
 
-
-Item = SlideText | SlidePicture
-
-
-def items(value: str, *, mark: str = "", number: int = 1, lead: str = "") -> list[Item]:
+def items(value: str, *, mark: str = "", number: int = 1, lead: str = "") -> list[SlideItem]:
     """Return a text field as what stands on a slide.
 
     Args:
         value: With TeX in it.
-        mark: Of its first paragraph, as `SlideText` has it.
+        mark: Of its first paragraph, as `SlideItem` has it.
         number: Of the mark.
         lead: Bold words before it.
     """
-    made: list[Item] = []
+    made: list[SlideItem] = []
     place = 0
     for passage in blocks(value):
         place = place + 1 if passage.kind == "ol" else 0
         own = {"ul": "bullet", "ol": "number"}.get(passage.kind, "" if made else mark)
         made += _divided(passage.pieces, own, place or number)
-    if lead and made and isinstance(made[0], SlideText):
-        made[0] = replace(made[0], lead=lead)
-    elif lead:
-        made.insert(0, SlideText("", lead=lead))
-    return made
+    if lead and (not made or made[0].picture):
+        made.insert(0, SlideItem())
+    return [replace(made[0], lead=lead), *made[1:]] if lead else made
 
 
-def _divided(pieces: Sequence[Piece], mark: str, number: int) -> Iterator[Item]:
+def _divided(pieces: Sequence[Piece], mark: str, number: int) -> Iterator[SlideItem]:
     """Yield the words of a paragraph, and formulas that are no words as pictures between them."""
     alone = all(isinstance(piece, Formula) or not piece.text.strip(_STOPS) for piece in pieces)
     for high, group in groupby(pieces, key=lambda piece: isinstance(piece, Formula) and _is_high(piece, alone)):
         if high:
             for piece in group:
                 assert isinstance(piece, Formula)
-                yield SlidePicture(formula(piece.content, spoken.words(piece.tex), _FORMULA_SIZE), mark, number)
+                shown = formula(piece.content, spoken.words(piece.tex), _FORMULA_SIZE)
+                yield SlideItem(mark=mark, number=number, picture=shown)
                 mark = ""
         elif (text := "".join(map(_characters, group)).strip()).strip(_STOPS):
-            yield SlideText(text.lstrip(_STOPS), mark, number)
+            yield SlideItem(text.lstrip(_STOPS), mark, number)
             mark = ""
 
 
@@ -184,14 +175,7 @@ class Deck:
     """Slides of 16 to 9, each with a title, a footer and its number."""
 
     def __init__(self, title: str, *, language: str, foot: str, comments: str) -> None:
-        """Begin a deck.
-
-        Args:
-            title: In its properties.
-            language: As "en-GB".
-            foot: On each slide.
-            comments: In its properties.
-        """
+        """Begin a deck: title and comments are in its properties, the language is as "en-GB"."""
         import pptx
 
         self._deck: Node = pptx.Presentation()
@@ -236,12 +220,26 @@ class Deck:
             self._run(paragraph, flat(words), size=24 if not place else 18)
 
     def slides(
-        self, title: str, content: Sequence[Item], *, figures: Sequence[Mapping[str, Any]] = (), notes: str = ""
-    ) -> None:
-        """Add a slide, or as many as its content needs; figures and tables stand at the right of the first."""
+        self, title: str, content: Sequence[SlideItem], *, figures: Sequence[Mapping[str, Any]] = (), notes: str = "",
+        whole: bool = False,
+    ) -> None:  # fmt: skip
+        """Add a slide, or as many as its content needs; figures and tables stand at the right of the first.
+
+        Args:
+            title: Of each.
+            content: What stands on them.
+            figures: As lessons have them.
+            notes: For the speaker, on the first.
+            whole: Smaller letters rather than a second slide.
+        """
         width = _WIDE - 2 * _MARGIN - (_BESIDE + _GAP if figures else 0)
-        fitting = [size for size in _SIZES if sum(item.height(width, size) for item in content) <= _BOTTOM - _TOP]
-        size = fitting[0] if fitting else _SIZES[-1]
+        captions = (
+            draw.title(data) or ("" if draw.table(data)[1] or picture(data) else draw.alt(data)) for data in figures
+        )
+        content = [*content, *(SlideItem(flat(words), muted=True) for words in captions if words)]
+        sizes = (*_SIZES, _LEAST) if whole else _SIZES
+        fitting = [size for size in sizes if sum(item.height(width, size) for item in content) <= _BOTTOM - _TOP]
+        size = fitting[0] if fitting else sizes[-1]
         pages = list(_pages(content, width, size)) or [[]]
         for place, page in enumerate(pages, 1):
             many = f" ({place} of {len(pages)})" if len(pages) > 1 else ""
@@ -264,35 +262,32 @@ class Deck:
                 self._run(slide.shapes[-1].text_frame.paragraphs[0], self._foot, size=12)
         return slide
 
-    def _fill(self, slide: Node, page: Sequence[Item], width: float, size: float) -> None:
+    def _fill(self, slide: Node, page: Sequence[SlideItem], width: float, size: float) -> None:
         top: float = _TOP
         body = slide.placeholders[1]
-        for is_text, group in groupby(page, key=lambda item: isinstance(item, SlideText)):
+        for shown, group in groupby(page, key=lambda item: item.picture and id(item)):
             rows = list(group)
-            if not is_text:
-                for item in rows:
-                    assert isinstance(item, SlidePicture)
-                    self._formula(slide, item, top, width, size)
-                    top += item.height(width, size)
-                continue
             high = sum(item.height(width, size) for item in rows)
-            shape = body if body is not None else slide.shapes.add_textbox(0, 0, 0, 0)
-            body = None
-            _put(shape, _MARGIN, top, width, high)
-            self._paragraphs(shape.text_frame, rows, size)
+            if shown:
+                self._formula(slide, rows[0], top, width, size)
+            else:
+                self._paragraphs(body or slide.shapes.add_textbox(0, 0, 0, 0), rows, size, (_MARGIN, top, width, high))
+                body = None
             top += high
         if body is not None:
             body._element.getparent().remove(body._element)
 
-    def _paragraphs(self, frame: Node, rows: Sequence[Item], size: float) -> None:
+    def _paragraphs(self, shape: Node, rows: Sequence[SlideItem], size: float, place: Sequence[float]) -> None:
+        """Put paragraphs into a shape, and it into its place: left, top, width and height in points."""
+        from pptx.enum.text import MSO_AUTO_SIZE
         from pptx.util import Pt
 
-        frame.word_wrap = True
+        _put(shape, *place)
+        frame = shape.text_frame
+        frame.word_wrap, frame.auto_size = True, MSO_AUTO_SIZE.NONE
         frame.margin_left = frame.margin_right = frame.margin_top = frame.margin_bottom = 0
-        frame._txBody.bodyPr.append(_parsed(f"<a:noAutofit {_NAMES}/>"))
-        for place, item in enumerate(rows):
-            assert isinstance(item, SlideText)
-            paragraph = frame.paragraphs[0] if not place else frame.add_paragraph()
+        for number, item in enumerate(rows):
+            paragraph = frame.add_paragraph() if number else frame.paragraphs[0]
             own = _SMALL if item.muted else size
             paragraph.line_spacing, paragraph.space_before, paragraph.space_after = _LINE - 0.2, 0, Pt(_AFTER * own)
             _mark(paragraph, item.mark, item.number, _INDENT * own)
@@ -318,13 +313,13 @@ class Deck:
             run.font.size = Pt(size)
         return run
 
-    def _formula(self, slide: Node, item: SlidePicture, top: float, width: float, size: float) -> None:
-        left = _MARGIN + (_INDENT * size if item.mark else 0)
-        if item.mark:
-            label = slide.shapes.add_textbox(0, 0, 0, 0)
-            _put(label, _MARGIN, top, _INDENT * size, _LINE * size)
-            self._paragraphs(label.text_frame, [SlideText("\u200b", item.mark, item.number)], size)
-        self._picture(slide, item.picture, left, top, item.scale(width, size))
+    def _formula(self, slide: Node, item: SlideItem, top: float, width: float, size: float) -> None:
+        assert item.picture
+        indent = _INDENT * size if item.mark else 0
+        if item.mark not in ("", UNDER):
+            label, place = SlideItem("\u00a0", item.mark, item.number), (_MARGIN, top, indent, _LINE * size)
+            self._paragraphs(slide.shapes.add_textbox(0, 0, 0, 0), [label], size, place)
+        self._picture(slide, item.picture, _MARGIN + indent, top, item.scale(width - indent, size))
 
     def _picture(self, slide: Node, shown: Picture, left: float, top: float, scale: float) -> float:
         wide, high = (mm * _POINTS_A_MM * scale for mm in (shown.width_mm, shown.height_mm))
@@ -336,24 +331,14 @@ class Deck:
         return high
 
     def _beside(self, slide: Node, figures: Sequence[Mapping[str, Any]]) -> None:
-        left, top, room = _WIDE - _MARGIN - _BESIDE, float(_TOP), (_BOTTOM - _TOP) / max(1, len(figures))
+        left, top, room = _WIDE - _MARGIN - _BESIDE, float(_TOP), (_BOTTOM - _TOP) / max(1, len(figures)) - _GAP
         for data in figures:
-            shown = picture(data)
+            shown, (head, rows) = picture(data), draw.table(data)
             if shown:
-                fit = min(_BESIDE / shown.width_mm, (room - _GAP) / shown.height_mm) / _POINTS_A_MM
-                top += self._picture(slide, shown, left, top, min(_ENLARGED, fit)) + _GAP / 2
-                caption = draw.title(data)
-            else:
-                head, rows = draw.table(data)
-                caption = draw.title(data) if rows else draw.alt(data)
-                if rows:
-                    top += self._table(slide, [head, *rows], left, top, room - _GAP) + _GAP / 2
-            if caption:
-                label = slide.shapes.add_textbox(0, 0, 0, 0)
-                words = SlideText(flat(caption), muted=True)
-                _put(label, left, top, _BESIDE, words.height(_BESIDE, _SMALL))
-                self._paragraphs(label.text_frame, [words], _SMALL)
-                top += words.height(_BESIDE, _SMALL)
+                fit = min(_BESIDE / shown.width_mm, room / shown.height_mm) / _POINTS_A_MM
+                top += self._picture(slide, shown, left, top, min(_ENLARGED, fit)) + _GAP
+            elif rows:
+                top += self._table(slide, [head, *rows], left, top, room) + _GAP
 
     def _table(self, slide: Node, rows: Sequence[Sequence[str]], left: float, top: float, room: float) -> float:
         size = max(10.0, min(22.0, room / len(rows) / 1.6))
@@ -380,6 +365,7 @@ _MARKS = {
     "letter": '<a:buFont {0} typeface="+mj-lt"/>|<a:buAutoNum {0} type="alphaUcPeriod" startAt="{1}"/>',
     "number": '<a:buFont {0} typeface="+mj-lt"/>|<a:buAutoNum {0} type="arabicPeriod" startAt="{1}"/>',
     "part": '<a:buFont {0} typeface="+mj-lt"/>|<a:buAutoNum {0} type="alphaLcParenBoth" startAt="{1}"/>',
+    UNDER: "<a:buNone {0}/>",
     "": "<a:buNone {0}/>",
 }
 
@@ -389,24 +375,33 @@ def _mark(paragraph: Node, mark: str, number: int, indent: float) -> None:
     properties = paragraph._p.get_or_add_pPr()
     wide = round(indent * _EMU) if mark else 0
     properties.set("marL", str(wide))
-    properties.set("indent", str(-wide))
+    properties.set("indent", str(0 if mark == UNDER else -wide))
     for markup in _MARKS[mark].format(_NAMES, number).split("|"):
         properties.append(_parsed(markup))
 
 
-def _pages(content: Sequence[Item], width: float, size: float) -> Iterator[list[Item]]:
-    """Yield what fits on each slide."""
-    page: list[Item] = []
+def _pages(content: Sequence[SlideItem], width: float, size: float) -> Iterator[list[SlideItem]]:
+    """Yield what fits on each slide; what follows a number or letter stays with it."""
+    page: list[SlideItem] = []
     left: float = _BOTTOM - _TOP
-    for item in content:
-        high = item.height(width, size)
+    for group in _groups(content):
+        high = sum(item.height(width, size) for item in group)
         if page and high > left:
             yield page
             page, left = [], _BOTTOM - _TOP
-        page.append(item)
+        page += group
         left -= high
     if page:
         yield page
+
+
+def _groups(content: Sequence[SlideItem]) -> list[list[SlideItem]]:
+    groups: list[list[SlideItem]] = []
+    for item in content:
+        if item.mark not in ("", UNDER) or not groups or not groups[-1][0].mark:
+            groups.append([])
+        groups[-1].append(item)
+    return groups
 
 
 def _put(shape: Node, left: float, top: float, width: float, height: float) -> None:

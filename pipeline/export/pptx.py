@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pipeline.export.base import Selection
-from pipeline.export.deck import Deck, Item, SlideText, items
+from pipeline.export.deck import UNDER, Deck, SlideItem, items
 from pipeline.export.plain_text import plain
 from pipeline.frameworks import region_of
 from pipeline.html import clean, count
@@ -93,7 +93,7 @@ class _Slides:
             for place, step in enumerate(example["working"], 1):
                 words, shows = divided(step)
                 content += items(words, mark="number", number=place)
-                content += items(shows) if shows else []
+                content += items(shows, mark=UNDER) if shows else []
             if example.get("answer"):
                 content += items(example["answer"], lead="Answer:")
             self._deck.slides(title, content, figures=example.get("figures") or (), notes=self._notes(card))
@@ -107,16 +107,16 @@ class _Slides:
             title = f"{kind}: question {question.number} ({count(question.marks, 'mark')})"
             notes = self._notes(card) if not place else ""
             figures = question.item.get("figures") or ()
-            self._deck.slides(title, _question(question, rule), figures=figures, notes=notes)
+            self._deck.slides(title, _question(question, rule), figures=figures, notes=notes, whole=True)
 
 
-def _question(question: ShownQuestion, rule: str) -> list[Item]:
+def _question(question: ShownQuestion, rule: str) -> list[SlideItem]:
     content = items(question.ask)
     for number, option in enumerate(question.options, 1):
         content += items(option.text, mark="letter", number=number)
     for number, part in enumerate(question.parts, 1):
         content += items(f"{part.ask} ({count(part.marks, 'mark')})", mark="part", number=number)
-    return [*content, SlideText(rule, muted=True)] if rule else content
+    return [*content, SlideItem(rule, muted=True)] if rule else content
 
 
 def _ideas(text: str) -> Iterator[list[str]]:
