@@ -18,8 +18,8 @@ from pipeline.html import clean
 from pipeline.publish.figures import squared_paper
 
 _HERE = Path(__file__).parent
-#: A4 with these margins; its text is as wide as the tabulator of the styles says (millimetres).
-_PAGE, _MARGIN, _TEXT = (210, 297), 20, 170
+#: Pages with these margins; a text is at least as wide as the tabulator of the styles says (millimetres).
+_PAGES, _MARGIN, _TEXT = {"a4": (210, 297), "us-letter": (216, 279)}, 20, 170
 #: How far the text of a question stands in, and that of a part and of options again; lines to write on (millimetres).
 _STEP, _RULE = 10, 9
 #: A letter of a table's text is about so wide (millimetres).
@@ -52,7 +52,7 @@ def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
 
 
 class _WordFile:
-    """One document on A4 with a header and page numbers, as it grows."""
+    """One document with a header and page numbers, as it grows."""
 
     def __init__(self, document: Data) -> None:
         import docx
@@ -62,7 +62,7 @@ class _WordFile:
         self._numbering = self._questions = _STEPS
         self._fresh = False
         self._take_styles(f"{document['lang']}-{document['region'] or 'GB'}")
-        self._set_page(document["foot"], document["rights"])
+        self._set_page(document["paper"], document["foot"], document["rights"])
         properties = self._document.core_properties
         properties.title, properties.comments = clean(document["title"]), document["about"]
         properties.author = properties.last_modified_by = ""
@@ -87,11 +87,11 @@ class _WordFile:
             for key in [key for key, each in relations.items() if each.reltype.endswith(_RELICS)]:
                 relations.pop(key)
 
-    def _set_page(self, head: str, foot: str) -> None:
+    def _set_page(self, paper: str, head: str, foot: str) -> None:
         from docx.shared import Mm
 
         section = self._document.sections[0]
-        section.page_width, section.page_height = map(Mm, _PAGE)
+        section.page_width, section.page_height = map(Mm, _PAGES[paper])
         section.left_margin = section.right_margin = section.top_margin = section.bottom_margin = Mm(_MARGIN)
         section.header_distance = section.footer_distance = Mm(_MARGIN // 2)
         section.header.paragraphs[0]._p.append(_run(head))

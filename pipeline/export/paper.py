@@ -39,6 +39,7 @@ def _document(view: CourseView, sheet: Worksheet, title: str, blocks: Sequence[D
     foot = [view.title, f"Lesson {sheet.lesson.order}", label, "Offline draft" if view.bundle.draft else ""]
     return {
         "title": plain(title), "lang": language, "region": country or None,
+        "paper": "us-letter" if country == "US" else "a4",
         "foot": " · ".join(filter(None, foot)), "blocks": list(blocks), "size": size,
         "about": view.rights_line, "rights": view.rights_line if stated else "",
     }  # fmt: skip

@@ -12,6 +12,7 @@ import pytest
 from pipeline.errors import PublishError
 from pipeline.export import paper, paper_data, pdf
 from pipeline.export.base import DIFFICULTIES, Selection
+from pipeline.export.paper import documents
 from pipeline.export.worksheet import Worksheet, sheets
 from pipeline.publish import tex
 from pipeline.publish.base import Bundle
@@ -40,7 +41,7 @@ def printed(bundle: Bundle) -> Iterator[tuple[CourseView, Worksheet]]:
 
 def document(blocks: list[dict[str, Any]]) -> dict[str, Any]:
     named = dict.fromkeys(("title", "foot", "about", "rights"), "T")
-    return {**named, "lang": "en", "region": None, "size": 11, "blocks": blocks}
+    return {**named, "lang": "en", "region": None, "paper": "a4", "size": 11, "blocks": blocks}
 
 
 @pytest.mark.parametrize("name", ["model", "draft", "mock", "empty"])
@@ -146,8 +147,6 @@ def test_text_that_no_file_can_hold_does_no_harm() -> None:
 def test_courses_elsewhere_are_set_in_their_language() -> None:
     bundle = publishing.bundle()
     made = view(Bundle(bundle.name, {**bundle.course, "region": "united_states"}, bundle.scheme, bundle.lessons))
-    (sheet, *_) = sheets(made.lessons[0], DIFFICULTIES)
-    assert {key: paper.pupils_document(made, sheet)[key] for key in ("lang", "region")} == {
-        "lang": "en",
-        "region": "US",
-    }
+    (_, paper_of_it), *_ = documents(Selection(made, made.lessons[:1], "core"))
+    assert [paper_of_it[key] for key in ("lang", "region", "paper")] == ["en", "US", "us-letter"]
+    assert b"/MediaBox[0 0 612 792]" in pdf.compiled(paper_of_it)
