@@ -10,8 +10,7 @@ import base64
 from collections.abc import Iterator
 
 from pipeline.export.base import Selection
-from pipeline.export.markup import Drawing, asks, blocks, line, named, short, solution, stem, with_tex
-from pipeline.export.plain_text import plain
+from pipeline.export.markup import Drawing, asks, blocks, line, named, short, solution, stem, title, with_tex
 from pipeline.export.responses import CHOICE, ESSAY, NUMBER, Response, number_of, whole
 from pipeline.html import count, slug
 from pipeline.publish.questions import ShownQuestion
@@ -23,20 +22,20 @@ _ESCAPES = str.maketrans({**{sign: f"\\{sign}" for sign in "\\~=#{}:"}, "\n": "\
 
 def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
     """Yield the one file of the bank."""
-    title = named(chosen.view)
+    course = named(chosen.view)
     parts = [
-        f"// {title}: question bank for Moodle (UTF-8, GIFT). For teachers: it holds the answers.\n"
-        f"// {plain(chosen.view.rights_line)}"
+        f"// {course}: question bank for Moodle (UTF-8, GIFT). For teachers: it holds the answers.\n"
+        f"// {title(chosen.view.rights_line)}"
     ]
     for lesson in chosen.lessons:
-        parts.append(f"$CATEGORY: $course$/top/{_name(title)}/{lesson.order:02d} {_name(lesson.title)}")
+        parts.append(f"$CATEGORY: $course$/top/{_name(course)}/{lesson.order:02d} {_name(lesson.title)}")
         parts += [_question(lesson, asked) for asked in lesson.questions]
-    yield f"{slug(plain(chosen.view.title))}-questions{chosen.suffix}.gift.txt", ("\n\n".join(parts) + "\n").encode()
+    yield f"{slug(title(chosen.view.title))}-questions{chosen.suffix}.gift.txt", ("\n\n".join(parts) + "\n").encode()
 
 
-def _name(title: str) -> str:
+def _name(text: str) -> str:
     """Return a part of the name of a category: a slash in it is doubled."""
-    return plain(title).replace("/", "//")
+    return title(text).replace("/", "//")
 
 
 def _escaped(text: str) -> str:

@@ -13,7 +13,6 @@ from typing import Any
 
 from pipeline.export import markup
 from pipeline.export.base import Selection, packed
-from pipeline.export.plain_text import plain
 from pipeline.export.responses import CHOICE, ESSAY, Response, whole
 from pipeline.html import Html, el, join, slug
 from pipeline.publish import prose
@@ -54,7 +53,7 @@ def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
         resources += part.resources()
         items.append(part.item())
     made["imsmanifest.xml"] = markup.document(_manifest(view, items, resources))
-    yield f"{slug(plain(view.title))}{chosen.suffix}.imscc", packed(made)
+    yield f"{slug(markup.title(view.title))}{chosen.suffix}.imscc", packed(made)
 
 
 # --- manifest ---------------------------------------------------------------------------------------
@@ -92,7 +91,7 @@ class _Lesson:
     def __init__(self, view: CourseView, lesson: LessonView) -> None:
         self._view, self._lesson = view, lesson
         self._name = f"l{lesson.order:02d}"
-        self._title = markup.quoted(f"{lesson.order:02d} {plain(lesson.title)}")
+        self._title = markup.quoted(f"{lesson.order:02d} {markup.title(lesson.title)}")
         self._page, self._quiz = f"pages/{lesson.file}.html", f"quizzes/{lesson.file}.xml"
         owners = [(f"s{place}", card) for place, card in enumerate(lesson.cards, 1)]
         owners += [
@@ -139,7 +138,7 @@ class _Lesson:
         """Return the page: what the site has but for its questions, with drawings as files, as platforms drop SVG."""
         lesson, text = self._lesson, LessonText(self._view, self._lesson)
         sections = [self._asked_of(card) or text.section(card, place) for place, card in enumerate(lesson.cards, 1)]
-        head = el("head", el("meta", charset="utf-8"), el("title", plain(lesson.title)))
+        head = el("head", el("meta", charset="utf-8"), el("title", markup.title(lesson.title)))
         first = [el("h1", inline(lesson.title)), el("p", inline(lesson.lesson["outcome"]))]
         body = el("body", first, text.sheets() if lesson.mock_exam else text.words(), sections)
         page = _KIND.sub("", markup.bare(el("html", head, body, lang=markup.language(self._view))))

@@ -48,8 +48,8 @@ class Drawing(NamedTuple):
 
     def markup(self, source: str) -> str:
         """Return an image of that source with its description, or a table, under its caption."""
-        title = draw.title(self.data)
-        caption = f"<p>{line(title)}</p>" if title else ""
+        words = draw.title(self.data)
+        caption = f"<p>{line(words)}</p>" if words else ""
         return caption + (f"<p>{self.image(source)}</p>" if self.drawn else _table(self.data))
 
     def image(self, source: str) -> str:
@@ -108,9 +108,14 @@ def _tex(found: re.Match[str]) -> str:
     return f"\\[{made}\\]" if found[1] else f"\\({made}\\)"
 
 
+def title(text: object) -> str:
+    """Return a text for a title: one line, formulas as plain characters."""
+    return " ".join(plain(text).split())
+
+
 def named(view: CourseView) -> str:
     """Return the title of the course; that of a draft says so."""
-    return plain(view.title) + (" (draft)" if view.bundle.draft else "")
+    return title(view.title) + (" (draft)" if view.bundle.draft else "")
 
 
 def language(view: CourseView) -> str:
@@ -120,7 +125,7 @@ def language(view: CourseView) -> str:
 
 def short(text: object, limit: int = 60) -> str:
     """Return the first words of a text for a title."""
-    whole = " ".join(plain(text).split())
+    whole = title(text)
     return whole if len(whole) <= limit else whole[:limit].rsplit(" ", 1)[0] + " …"
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from pipeline.export import markup
 from pipeline.export.base import Selection, packed
-from pipeline.export.plain_text import plain
 from pipeline.export.responses import CHOICE, ESSAY, NUMBER, SHORT, Response, responses
 from pipeline.html import slug
 from pipeline.publish.questions import ShownQuestion
@@ -43,7 +42,7 @@ def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
             needed = "".join(f'<dependency identifierref="{item.name}"/>' for item in items)
             resources.append(_resource(f"{_name(view, lesson)}-test", "imsqti_test_xmlv2p1", [path], needed))
     made["imsmanifest.xml"] = markup.document(_manifest(view, resources))
-    yield f"{slug(plain(view.title))}{chosen.suffix}-qti21.zip", packed(made)
+    yield f"{slug(markup.title(view.title))}{chosen.suffix}-qti21.zip", packed(made)
 
 
 def _name(view: CourseView, lesson: LessonView) -> str:
@@ -74,15 +73,16 @@ def _resource(name: str, kind: str, paths: Sequence[str], needed: str = "") -> s
 
 
 def _test(view: CourseView, lesson: LessonView, items: Sequence[_Item]) -> str:
+    title, *titles = (markup.quoted(markup.title(each["title"])) for each in (lesson.lesson, *lesson.cards))
     sections = [
-        f'<assessmentSection identifier="section-{place}" title="{markup.quoted(plain(card["title"]))}" visible="true">'
+        f'<assessmentSection identifier="section-{place}" title="{titles[place - 1]}" visible="true">'
         f"{''.join(item.reference for item in items if item.asked.card is card)}</assessmentSection>"
         for place, card in enumerate(lesson.cards, 1)
         if card.get("items")
     ]
     total = _SET.format("SCORE", '<sum><testVariables variableIdentifier="SCORE"/></sum>')
     return (
-        f'<assessmentTest {_ROOT} identifier="{_name(view, lesson)}-test" title="{markup.quoted(plain(lesson.title))}">'
+        f'<assessmentTest {_ROOT} identifier="{_name(view, lesson)}-test" title="{title}">'
         '<outcomeDeclaration identifier="SCORE" cardinality="single" baseType="float"/>'
         '<testPart identifier="part" navigationMode="nonlinear" submissionMode="individual">'
         f"{''.join(sections)}</testPart><outcomeProcessing>"

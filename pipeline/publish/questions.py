@@ -64,6 +64,7 @@ def places(texts: Sequence[str]) -> list[int]:
     numbers = [_number(text) for text in texts]
     if None not in numbers and len({unit for _, unit in filter(None, numbers)}) == 1:
         return sorted(range(len(texts)), key=lambda index: (numbers[index], index))
+    texts = list(map(clean, texts))
     together = "\n".join(sorted(texts))
     return sorted(range(len(texts)), key=lambda index: (digest(f"{texts[index]}\n{together}".encode()), index))
 
