@@ -316,9 +316,14 @@ def summary(case: Case) -> dict[str, Any]:
             if item.parts or (_agrees(tried) and _form_only(tried)):
                 continue
             try:
-                wrong[f"{where}.wrong.{place}"] = printed_like(calculated(method.method, {}), tried)
+                value = calculated(method.method, {})
+                said = printed_like(value, tried)
+                # Rounded as the right answer it is the right answer: what is wrong with it is how it is written.
+                said = printed_like(value, tried, exact=True) if said == first.answer else said
             except (EvaluationError, RoundingError, NotReadError):
                 continue
+            if said != first.answer:
+                wrong[f"{where}.wrong.{place}"] = said
     return {"by": by, "wrong": wrong}
 
 

@@ -306,10 +306,14 @@ def shown_value(value: Any) -> str:
     return readable(value)
 
 
-def printed_like(value: Any, like: AskedPart) -> str:
-    """Return a value as pages print it: rounded and with the unit as the right answer of its question."""
+def printed_like(value: Any, like: AskedPart, *, exact: bool = False) -> str:
+    """Return a value as pages print it: rounded and with the unit as the right answer of its question.
+
+    Args:
+        exact: It is not rounded.
+    """
     if isinstance(value, list):
-        return " or ".join(printed_like(part, like) for part in value)
+        return " or ".join(printed_like(part, like, exact=exact) for part in value)
     if isinstance(value, tuple):
         return rf"\({latex_of(value)}\)"
     side = like.printed[0].sides[-1] if len(like.printed) == 1 else None
@@ -318,12 +322,14 @@ def printed_like(value: Any, like: AskedPart) -> str:
         text = rf"\({latex_of(value)}\)"
     elif side and side.scale:
         text = _scientific(value, side.places or 0, rounded=bool(like.rounding))
-    elif (like.rounding and not _ROUNDED.search(like.expression)) or endless(value):
+    elif (like.rounding and not exact and not _ROUNDED.search(like.expression)) or endless(value):
         text = round_half_up(value, like.rounding or f"{side.places if side else 2} dp")
     else:
         text = _decimal(value, money=unit == _CURRENCY)
     text = text.replace("-", "−") if not text.startswith("\\") else text
-    return f"£{text}" if unit == _CURRENCY else f"{text}{'' if unit in ('°', 'p', '') else ' '}{unit}"
+    if unit == _CURRENCY:
+        return f"−£{text[1:]}" if text.startswith("−") else f"£{text}"
+    return f"{text}{'' if unit in ('°', 'p', '') else ' '}{unit}"
 
 
 def _scientific(value: Any, places: int, *, rounded: bool) -> str:
