@@ -146,10 +146,10 @@ def test_no_wrong_answer_prints_as_the_right_one() -> None:
     wrong = [{"method": "7+1", "error": "left out the zeros"}, {"method": "7.9963", "error": "misread the scale"}]
     item = question(ask, "8.00 kg", r"\(7.9959\approx 8.00\) kg", expression="7.9959", wrong=wrong)
     printed = checks_answers.summary(case_of(item))["wrong"]
-    assert printed == {"c8.q1.wrong.1": "8 kg", "c8.q1.wrong.2": "7.9963 kg"}
+    assert (printed["c8.q1.wrong.1"], printed["c8.q1.wrong.2"]) == ("8 kg", "7.9963 kg")
     ask = "A coat costs £20. Its price falls by £5. Calculate the new price."
     item = question(ask, "£15", r"\(20-5=15\)", expression="20-5", wrong=[{"method": "5-20", "error": "turned round"}])
-    assert checks_answers.summary(case_of(item))["wrong"] == {"c8.q1.wrong.1": "−£15"}
+    assert checks_answers.summary(case_of(item))["wrong"]["c8.q1.wrong.1"] == "−£15"
 
 
 @pytest.mark.skipif(not GOOD, reason="the good lessons are not here")
