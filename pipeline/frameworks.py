@@ -96,6 +96,8 @@ class Region:
     coin: str = ""
     coin_name: str = ""
     units: str = "metric units"
+    #: What a question asks where a sum is to be written as a product.
+    factorise: str = "factorise"
     #: The rule on all this, as the author of lessons reads it.
     rule: str = "One spelling, that of the course; metric units."
     #: A pattern of money and units that do not belong there, where its own money is read as pounds.
@@ -224,7 +226,7 @@ REGIONS: Mapping[str, Region] = {
     "united_states": Region(
         title="the United States", language="en-US", english="American English", spelling="american", currency="$",
         money="dollars", whole="whole dollars", coins="cents", coin="¢",
-        coin_name="cent", units="the units of the course, metric or customary",
+        coin_name="cent", factorise="Factor", units="the units of the course, metric or customary",
         rule="American spelling (color, center, meter, math), dollars and cents, the units of the course.",
         foreign=rf"{FOREIGN_POUND}\s?\d|\b\d+(?:p\b|\s?pence\b)",
         natural="a bus fare in Tulsa, not a flag on every line",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pipeline.content.names import shown
@@ -14,13 +14,14 @@ def level_row(course: Mapping[str, Any]) -> LevelRow:
     return framework_of(course).row(str(course["level"]), course.get("age"))
 
 
-def level_text(course: Mapping[str, Any]) -> str:
-    """Return the row as the prompts carry it."""
+def level_text(course: Mapping[str, Any], unasked: Collection[str] = ()) -> str:
+    """Return the row as the prompts carry it; `unasked`: command words that do not suit the subject."""
     row, age = level_row(course), course.get("age")
+    commands = ", ".join(word for word in row.commands.split(", ") if word not in unasked)
     return "\n".join(
         (
             f"Level: {shown(course['level'])}." + (f" Learners are about {age} years old." if age is not None else ""),
-            f"- Command words up to: {row.commands}.",
+            f"- Command words up to: {commands}.",
             f"- Steps in one question: {row.steps[0]} to {row.steps[1]}.",
             f"- Explainer sentences: {row.sentence[0]} words on average, {row.sentence[1]} at most;"
             f" at most {row.long_words} % of the words with three or more syllables, keywords not counted.",

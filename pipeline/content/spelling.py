@@ -28,7 +28,7 @@ _BRITISH: Mapping[str, str] = {
     "litres": "liters", "millilitre": "milliliter", "millilitres": "milliliters", "fibre": "fiber", "fibres": "fibers",
     "theatre": "theater", "theatres": "theaters", "grey": "gray", "maths": "math", "aluminium": "aluminum",
     "defence": "defense", "offence": "offense", "cosy": "cozy", "plough": "plow", "sceptical": "skeptical",
-    "jewellery": "jewelry", "anticlockwise": "counterclockwise", "trapezium": "trapezoid", "aeroplane": "airplane",
+    "jewellery": "jewelry", "anticlockwise": "counterclockwise", "aeroplane": "airplane",
     "programme": "program", "programmes": "programs", "licence": "license", "tyre": "tire", "tyres": "tires",
     "kerb": "curb", "cheque": "check", "petrol": "gasoline", "lorry": "truck", "lorries": "trucks",
     "pavement": "sidewalk", "analyse": "analyze", "analysed": "analyzed", "analysing": "analyzing",

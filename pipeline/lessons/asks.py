@@ -30,7 +30,7 @@ from pipeline.content.lesson import BLIND_SCHEMA, CORRECTIONS_SCHEMA, LESSON_SCH
 from pipeline.content.levels import level_text
 from pipeline.frameworks import framework_of, region_of, standing
 from pipeline.lessons.course import Course, Group
-from pipeline.lessons.course_words import examples_of
+from pipeline.lessons.course_words import examples_of, kind_of
 from pipeline.lessons.plan import Plan
 from pipeline.lessons.prompts import fields_of, render
 from pipeline.lessons.schemas import (
@@ -218,7 +218,8 @@ class Asks:
         return render(name, self.prompts[name], values)
 
     def _frame(self) -> dict[str, str]:
-        return {"level": level_text(self.course.to_json()), "course": course_text(self.course)}
+        course = self.course.to_json()
+        return {"level": level_text(course, kind_of(course).unasked), "course": course_text(self.course)}
 
     def _author(self, entries: Iterable[OutlineEntry]) -> Segment:
         """Return what the author of every lesson reads, its corrections too."""

@@ -41,10 +41,18 @@ class SubjectKind:
     #: How a setting is chosen: in the scheme, and for one lesson.
     context: str
     setting: str
+    #: A label of a lesson, a heading, and what no text may refer to.
+    label: str
+    mathematics: str
+    outside: str
     #: A mistake as pupils make it; and, for the critic, what is taught whole, and what goes too far.
     mistake: str
     both: str
     beyond: str
+    #: Words of the schemas, and what this kind says in their place.
+    fields: tuple[tuple[str, str], ...] = ()
+    #: Command words of levels that ask for numbers.
+    unasked: frozenset[str] = frozenset()
 
 
 _NUMBERS = SubjectKind(
@@ -63,6 +71,9 @@ _NUMBERS = SubjectKind(
     context="The context is one everyday setting[[inside]] that the numbers fit; no betting, alcohol, weight, crime, "
     "death or weapon.",
     setting="Choose the setting so that it fits one of these places and the numbers of the points.",
+    label='"Simplifying surds with a square factor". "Introduction to surds" says nothing.',
+    mathematics="Mathematics in text",
+    outside="no document, link, book, video or brand",
     mistake='"adds the surds under one root", not "has difficulty with surds"',
     both='both "simplify" and "rationalise" have an example and items',
     beyond="[[logarithm]]",
@@ -88,9 +99,19 @@ _WORDS = SubjectKind(
     "the points themselves are about them.",
     setting="Where the lesson needs everyday people and places, these serve; people and places of history and of texts "
     "stay what they are.",
+    label='"Explaining why towns grew so fast". "Introduction to towns" says nothing.',
+    mathematics="Numbers and formulas in text, where something is counted",
+    outside="no document or book that is not quoted, and no link, video or brand",
     mistake='"takes the writer\'s opinion for a fact", not "has difficulty with sources"',
     both='both "describe" and "explain" have an example and items',
     beyond="a cause that no lesson has named",
+    fields=(
+        (r"£12.50, 0.038 cm, \(3\sqrt{5}\), x = 2 or x = −3", "a name, a year, a sentence; the line of an essay"),
+        ("what we do and why, a line break, the complete line of mathematics", "what we do and why"),
+        ("all data, units, rounding and form it wants", "its source or text, and the form and length it wants"),
+        ("e.g. added the squares only", "e.g. took a cause for a result"),
+    ),
+    unasked=frozenset({"calculate", "calculate in one step", "count", "solve", "derive", "prove", "show that"}),
 )
 #: What is said of calculators, where the course has some and where it has none.
 _CALCULATOR = {
@@ -100,15 +121,21 @@ _CALCULATOR = {
 }  # fmt: skip
 
 
+def kind_of(course: Mapping[str, Any]) -> SubjectKind:
+    """Return what the prompts say of the kind of a course's subject."""
+    return _WORDS if examples_of(str(course["subject"])) == "examples_words" else _NUMBERS
+
+
 def course_words(course: Mapping[str, Any]) -> dict[str, str]:
     """Return what fills the places of a prompt file that depend on the course."""
     region = region_of(course)
-    kind = _WORDS if examples_of(str(course["subject"])) == "examples_words" else _NUMBERS
+    kind = kind_of(course)
     words = _region_words(region) | {
         "calculator": _CALCULATOR[has_calculators(course)],
+        "more_calculator": ',"more":["calculator: yes"]' if has_calculators(course) else "",
         "logarithm": framework_of(course).logarithm,
     }
-    words |= {each.name: getattr(kind, each.name) for each in fields(kind)}
+    words |= {each.name: getattr(kind, each.name) for each in fields(kind) if each.type == "str"}
     return words
 
 

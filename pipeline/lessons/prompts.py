@@ -19,7 +19,7 @@ from pipeline.errors import ConfigError
 from pipeline.files import read_regular
 from pipeline.frameworks import region_of
 from pipeline.lessons import schemas
-from pipeline.lessons.course_words import course_words
+from pipeline.lessons.course_words import course_words, kind_of
 from pipeline.lessons.plan import MAX_OUTCOMES, MAX_POINTS, POINT_LIMITS
 from pipeline.lessons.release import RULE
 from pipeline.maths import forms, notation, units
@@ -50,13 +50,14 @@ def rule_tables(course: Mapping[str, Any]) -> dict[str, str]:
         "check_rules": _lines(row.rule for row in ROWS if row.rule),
         "notation_lines": _lines(notation.prompt_lines()),
         "unit_lines": _lines(units.prompt_lines(region.currency, region.coin)),
-        "form_lines": "\n".join(forms.prompt_lines(region.coin_name)),
+        "form_lines": "\n".join(forms.prompt_lines(region.coin_name)).replace("factorise", region.factorise),
         "figure_kinds": _lines(figure.prompt_lines()),
         "lesson_limits": "\n".join(_lesson_limits()),
         "maths_commands": " ".join(f"\\{name}" for name in sorted(MATHS_COMMANDS)),
     }
-    # Schemas speak of a natural setting: here it is natural somewhere.
-    tables = {name: text.replace("natural setting", words["natural_setting"]) for name, text in tables.items()}
+    # Schemas speak of any course: here their words become those of its region and its kind of subject.
+    for old, new in (("natural setting", words["natural_setting"]), *kind_of(course).fields):
+        tables = {name: text.replace(old, new) for name, text in tables.items()}
     return {name: _fill(name, text, _TABLE, words) for name, text in (words | tables).items()}
 
 

@@ -38,6 +38,9 @@ _SYMBOLS: dict[str, tuple[str, str]] = {
     "mol": ("1", "mol"), "dB": ("1", "decibel"),
     "bit": ("1", "bit"), "byte": ("8", "bit"), "KB": ("8e3", "bit"), "MB": ("8e6", "bit"), "GB": ("8e9", "bit"),
     "ly": ("9.4607e15", "m"), "mph": ("0.44704", "m s-1"),
+    "inch": ("0.0254", "m"), "ft": ("0.3048", "m"), "yd": ("0.9144", "m"), "mile": ("1609.344", "m"),
+    "oz": ("0.028349523125", "kg"), "lb": ("0.45359237", "kg"), "gallon": ("3.785411784e-3", "m3"),
+    "°F": ("0.5555555555555556", "K"),
 }  # fmt: skip
 #: Words for symbols, in the singular and the plural.
 _WORDS = {
@@ -47,12 +50,14 @@ _WORDS = {
     "watt": "W", "kilowatt": "kW", "ampere": "A", "amp": "A", "volt": "V", "ohm": "Ω", "coulomb": "C", "farad": "F",
     "hertz": "Hz", "tesla": "T", "kelvin": "K", "degree": "°", "radian": "rad", "pound": "£", "mole": "mol",
     "bit": "bit", "byte": "byte", "light year": "ly", "pascal": "Pa",
+    "meter": "m", "centimeter": "cm", "millimeter": "mm", "kilometer": "km", "liter": "l", "milliliter": "ml",
+    "yard": "yd", "mile": "mile", "ounce": "oz", "gallon": "gallon", "lb": "lb",
 }  # fmt: skip
 _SAME = {
     **{word + ending: symbol for word, symbol in _WORDS.items() for ending in ("", "s")},
     "per cent": "%", "percent": "%", "pence": "p", "penny": "p", "hour": "h", "hr": "h", "hrs": "h", "mins": "min",
     "L": "l", "mL": "ml", "μm": "µm", "μs": "µs", "μA": "µA", "μC": "µC", "μF": "µF", "degrees Celsius": "°C",
-    "kelvins": "K", "t": "tonne",
+    "kelvins": "K", "t": "tonne", "foot": "ft", "feet": "ft", "inches": "inch", "degrees Fahrenheit": "°F",
 }  # fmt: skip
 #: What the base units of a quantity are, and the words that ask for it.
 QUANTITIES: dict[str, tuple[str, str]] = {

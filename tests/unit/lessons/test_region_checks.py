@@ -87,6 +87,14 @@ def test_words_of_the_other_spelling_are_found(text: str, british: str, american
     assert [(misspelt(text, name) or ("",))[0] for name in ("british", "american", "")] == [british, american, ""]
 
 
+def test_feet_and_meters_are_units() -> None:
+    fence = json.loads(FARE.replace("£7.50", "7.5 feet").replace("£2.50", "2.50 feet").replace("cost of", "length of"))
+    fence["ask"] = "A board is 2.50 feet long. Calculate the length of 3 boards in feet."
+    told, said = found("USA", fence)
+    assert [line for line in told if "no item tests" not in line] == []
+    assert (said["by"]["c8.q5"], said["wrong"]["c8.q5.wrong.1"]) == ("computed", "5.5 feet")
+
+
 def test_pounds_and_dollars_come_back_as_they_were() -> None:
     for text in ("It costs $5, not £6.", "price / $", "$x$ is no money"):
         assert in_own(in_pounds(text, "$"), "$") == text
