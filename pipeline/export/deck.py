@@ -59,7 +59,7 @@ _ALONE_TAGS = _HIGH_TAGS | {"mfrac", "msqrt", "mroot", "mover"}
 
 #: Marks in the text of a paragraph; both are of the area that Unicode leaves to programs.
 _RAISE, _LOWER = "\ue000", "\ue001"
-_PARTS = re.compile(f"([{_RAISE}{_LOWER}])")
+_PARTS = re.compile(f"([{_RAISE}{_LOWER}\n])")
 #: A power or an index that has no small characters, as `plain_text` writes it.
 _SCRIPT = re.compile(r"(?P<sign>[\^_])(?:\((?P<more>[^()]*)\)|(?P<one>\w))")
 #: What stands alone behind a formula, and is left out on a line of its own.
@@ -295,10 +295,12 @@ class Deck:
                 self._run(paragraph, f"{item.lead} ", size=own).font.bold = True
             level = 0
             for words in _PARTS.split(item.text):
-                if words in (_RAISE, _LOWER):
+                if words == "\n":
+                    paragraph.add_line_break()
+                elif words in (_RAISE, _LOWER):
                     level += 1 if words == _RAISE else -1
                 elif words:
-                    self._run(paragraph, words.replace("\n", "\v"), size=own, level=level)
+                    self._run(paragraph, words, size=own, level=level)
 
     def _run(self, paragraph: Node, text: str, *, size: float = 0, level: int = 0) -> Node:
         from pptx.util import Pt

@@ -211,9 +211,6 @@ class _WordFile:
             [_paragraph("TableText", *self._line(cell, bold=not place)) for cell in row]
             for place, row in enumerate([block["head"], *block["rows"]])
         ]
-        for row in rows[: -1 if len(rows) <= _WHOLE else 1]:
-            for cell in row:
-                cell[0].append(_w("keepNext"))
         widths = [room * share / sum(shares) for share in shares]
         self._table_of(rows, widths, left=left, sides=lambda _: _ALL_SIDES, head=True)
 
@@ -287,6 +284,9 @@ class _WordFile:
             sides: Gives the sides of a column's cells that have a line.
             head: The first row is its heading and is repeated on each page.
         """
+        for row in rows[: -1 if len(rows) <= _WHOLE else 1]:
+            for cell in row:
+                cell[0].append(_w("keepNext"))
         twips = list(map(_twips, widths))
         indent = _w("tblInd", w=_twips(left + 2), type="dxa")
         made = _w("tbl", _w("tblPr", _w("tblW", w=sum(twips), type="dxa"), indent, _w("tblLayout", type="fixed")))

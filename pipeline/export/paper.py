@@ -149,8 +149,9 @@ def _room(stem: str, answer: str, marks: int) -> Data:
     """Return empty space: squared where something is drawn, lines for an answer in words."""
     if is_drawn(stem):
         return {"k": "space", "style": "squares", "mm": _MM_OF_SQUARES, "marks": room(marks)}
-    style = "lines" if is_written(answer) else "blank"
-    return {"k": "space", "style": style, "mm": MARK_MM * room(marks), "marks": room(marks)}
+    written = is_written(answer)
+    size = room(marks, written=written)
+    return {"k": "space", "style": "lines" if written else "blank", "mm": MARK_MM * size, "marks": size}
 
 
 # --- what the teacher gets -------------------------------------------------------------------------

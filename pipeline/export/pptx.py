@@ -17,6 +17,8 @@ from pipeline.publish.view import CourseView, LessonView
 
 #: Of an explanation on one slide, at most.
 _WORDS, _SENTENCES = 42, 3
+#: So many words are too few for a slide of their own.
+_FEW = 9
 #: Keywords on one slide, at most.
 _KEYWORDS = 5
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z£$0-9\\])")
@@ -69,7 +71,7 @@ class _Slides:
             self._deck.slides("Words you need" if not start else "More words you need", content)
 
     def _explainer(self, card: Mapping[str, Any]) -> None:
-        ideas = list(_ideas(card["text"]))
+        ideas = _ideas(card["text"])
         figures = list(card.get("figures") or ())
         for place, idea in enumerate(ideas, 1):
             many = f" ({place} of {len(ideas)})" if len(ideas) > 1 else ""
@@ -119,17 +121,17 @@ def _question(question: ShownQuestion, rule: str) -> list[SlideItem]:
     return [*content, SlideItem(rule, muted=True)] if rule else content
 
 
-def _ideas(text: str) -> Iterator[list[str]]:
-    """Yield the sentences of an explanation that stand on one slide."""
-    idea: list[str] = []
+def _ideas(text: str) -> list[list[str]]:
+    """Return the sentences of an explanation, slide by slide; a short last one does not stand alone."""
+    ideas: list[list[str]] = [[]]
     for sentence in _sentences(text):
-        words = sum(len(each.split()) for each in [*idea, plain(sentence)])
-        if idea and (words > _WORDS or len(idea) == _SENTENCES):
-            yield idea
-            idea = []
-        idea.append(sentence)
-    if idea:
-        yield idea
+        words = sum(len(plain(each).split()) for each in [*ideas[-1], sentence])
+        if ideas[-1] and (words > _WORDS or len(ideas[-1]) == _SENTENCES):
+            ideas.append([])
+        ideas[-1].append(sentence)
+    if len(ideas) > 1 and len(plain(" ".join(ideas[-1])).split()) < _FEW:
+        ideas[-2:] = [ideas[-2] + ideas[-1]]
+    return ideas
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -33,6 +33,8 @@ _NUMBER = re.compile(
 _DRAWN = re.compile(r"\b(?:sketch|draw|plot)\b", re.IGNORECASE)
 #: Room for an answer goes by marks: less than the least get that, more than the most get no more.
 LEAST_ROOM, _MOST_ROOM = 2, 6
+#: The most for an answer in sentences, as on sheets of paper: an essay takes a page.
+_MOST_WRITTEN = 18
 #: Height of the room for one mark, millimetres.
 MARK_MM = 12
 
@@ -46,9 +48,9 @@ def is_drawn(ask: str) -> bool:
     return bool(_DRAWN.search(ask))
 
 
-def room(marks: int) -> int:
-    """Return the room on paper for an answer, in marks of MARK_MM each."""
-    return max(LEAST_ROOM, min(marks, _MOST_ROOM))
+def room(marks: int, *, written: bool = False) -> int:
+    """Return the room on paper for an answer, in marks of MARK_MM each; `written` in sentences."""
+    return max(LEAST_ROOM, min(marks, _MOST_WRITTEN if written else _MOST_ROOM))
 
 
 def letter(place: int) -> str:

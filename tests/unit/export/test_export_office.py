@@ -214,6 +214,27 @@ def test_powers_and_indices_in_sentences_are_raised_and_lowered(text: str, runs:
     assert [level for _, level in merged if level] == [level for _, level in runs if level]
 
 
+def test_line_breaks_of_a_source_stay_lines() -> None:
+    bundle = publishing.bundle(lessons=1)
+    bundle.lessons[0]["lesson"]["cards"][0]["items"][0]["ask"] = "We slept beside the boats.\nA tenant, 1883"
+    slide = next(slide for slide in deck(bundle).slides if slide.shapes.title.text.startswith("Starter: question 1"))
+    assert slide.placeholders[1].text_frame.text.startswith("We slept beside the boats.\vA tenant, 1883")
+
+
+def test_an_essay_has_room_to_be_written() -> None:
+    bundle = publishing.bundle(lessons=1)
+    essay = publishing.item("Both sides had reasons, and the judgement weighs them.", 1)
+    bundle.lessons[0]["lesson"]["cards"][4]["items"][3] = essay | {"marks": ["one more point"] * 20}
+    path = "docx/01-simplifying-surds-with-square-factors-core-worksheet.docx"
+    body = ElementTree.fromstring(parts(made(bundle, "docx", "core")[path])["word/document.xml"])
+    word = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+    lines = [
+        height for height in body.iter(f"{word}trHeight") if height.get(f"{word}val") == str(round(9 * 1440 / 25.4))
+    ]
+    # 216 mm of lines, and the line for the name.
+    assert len(lines) == 216 // 9 + 1
+
+
 def test_large_formula_of_a_sentence_stands_below_it_as_a_picture() -> None:
     bundle = publishing.bundle(lessons=1)
     bundle.lessons[0]["lesson"]["cards"][0]["items"][0]["ask"] = r"Simplify \(\frac{x+1}{x-2}\). Show your steps."
