@@ -1,4 +1,3 @@
-// Reads a GIFT file, named second, with the parser gift-pegjs, whose folder is named first; prints what it found.
+// Reads a GIFT file, a JSON string from standard input, with gift-pegjs, whose folder is named first; prints what it found.
 const { parse } = require(process.argv[2]);
-const text = require("fs").readFileSync(process.argv[3], "utf8");
-console.log(JSON.stringify(parse(text)));
+console.log(JSON.stringify(parse(JSON.parse(require("fs").readFileSync(0, "utf8")))));

@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 import io
-import json
-import subprocess
-import sys
+import re
 import zipfile
-from pathlib import Path
+from html import unescape
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from pipeline.export.base import Selection, export
-from pipeline.export.responses import CHOICE, ESSAY, NUMBER, SHORT, Response, responses
+from pipeline.export.responses import CHOICE, ESSAY, NUMBER, SHORT, responses, whole
 from pipeline.publish.questions import ShownQuestion
 from pipeline.publish.view import CourseView
 from tests import read_back
 from tests.acceptance.test_site_html import drafted
+from tests.judges.programs import judge, not_set
 from tests.sites import BUNDLES
 
-_HERE = Path(__file__).parent
-#: Where devops/check.sh puts what package.json beside this names.
-_PACKAGES = Path(sys.prefix) / "judges" / "node_modules"
 _Q3 = "{http://www.imsglobal.org/xsd/imsqtiasi_v3p0}"
 _COURSES = ["model", "mock", "mathematics national_5", "physics higher", "application_of_mathematics national_4"]
 #: Of the questions, one in so many is compared.
 _FOURTH = 4
-
-
-def judge(script: str, package: str, *arguments: str, given: str = "") -> Any:
-    if not (_PACKAGES / package).is_dir():
-        pytest.skip(f"{package} is not installed: devops/check.sh --judges")
-    command = ["node", str(_HERE / script), str(_PACKAGES / package), *arguments]
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:2_000]
-    return json.loads(done.stdout)
 
 
 def course(name: str) -> CourseView:
@@ -58,20 +45,20 @@ _KINDS = {CHOICE: "MC", NUMBER: "Numerical", SHORT: "Short", ESSAY: "Essay"}
 
 
 @pytest.mark.parametrize("name", _COURSES)
-def test_gift_is_read_back(name: str, tmp_path: Path) -> None:
+def test_gift_is_read_back(name: str) -> None:
     view = course(name)
-    (tmp_path / "bank.txt").write_bytes(exported(view, "gift"))
-    found = judge("gift.cjs", "gift-pegjs", str(tmp_path / "bank.txt"))
+    found = judge("gift.cjs", "gift-pegjs", exported(view, "gift").decode())
     assert sum(one["type"] == "Category" for one in found) == len(view.lessons)
     questions = [one for one in found if one["type"] != "Category"]
     assert len(questions) == len(asked_of(view))
     for asked, one in list(zip(asked_of(view), questions, strict=True))[::_FOURTH]:
         _compare_gift(asked, one)
+    texts = [one["stem"]["text"] + one["globalFeedback"]["text"] for one in questions]
+    assert not_set(unescape(each) for text in texts for each in re.findall(r"\\[(\[](.*?)\\[)\]]", text)) == []
 
 
 def _compare_gift(asked: ShownQuestion, one: dict[str, Any]) -> None:
-    made = responses(asked)
-    response = made[0] if len(made) == 1 else Response(ESSAY)
+    response = whole(asked)
     assert one["type"] == _KINDS[response.kind]
     assert one["stem"]["format"] == "html"
     said = read_back.of_markup(one["stem"]["text"])
@@ -104,8 +91,7 @@ def test_qti_is_read_back_as_qti_3(name: str) -> None:
         (asked, f"items/{lesson.file}/{asked.anchor}.xml") for lesson in view.lessons for asked in lesson.questions
     ]
     chosen = items[::_FOURTH]
-    given = json.dumps({path: files[path] for _, path in chosen})
-    found = judge("qti.mjs", "@citolab/qti-convert", given=given)
+    found = judge("qti.mjs", "@citolab/qti-convert", {path: files[path] for _, path in chosen})
     for asked, path in chosen:
         _compare_qti(asked, ET.fromstring(found[path].encode()))
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import json
-import sys
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +16,9 @@ from pipeline.publish.view import CourseView
 from tests import read_back
 from tests.acceptance.test_site_html import drafted
 from tests.browsers import chromium as chromium
-from tests.judges.test_platforms import judge
+from tests.judges.programs import PACKAGES, judge
 
-_PLAYER = Path(sys.prefix, "judges", "node_modules", "@citolab", "qti-components", "cdn", "index.global.js")
+_PLAYER = PACKAGES / "@citolab" / "qti-components" / "cdn" / "index.global.js"
 _PAGE = "<!DOCTYPE html><meta charset=utf-8><script src=/player.js></script><body></body>"
 #: Opens an item, answers it, and returns its outcomes and what is seen of it.
 _ANSWER = """async ([address, answers]) => {
@@ -71,8 +68,8 @@ def test_right_answers_get_all_marks(name: str, page: Page) -> None:
         files = {path: archive.read(path) for path in archive.namelist()}
     items = [(f"items/{lesson.file}/{one.anchor}.xml", one) for lesson in view.lessons for one in lesson.questions]
     chosen = items[::_FOURTH]
-    given = json.dumps({path: files[path].decode() for path, _ in chosen})
-    files |= {path: text.encode() for path, text in judge("qti.mjs", "@citolab/qti-convert", given=given).items()}
+    found = judge("qti.mjs", "@citolab/qti-convert", {path: files[path].decode() for path, _ in chosen})
+    files |= {path: text.encode() for path, text in found.items()}
     _serve(page, files | {"player.js": _PLAYER.read_bytes(), "": _PAGE.encode()})
     for path, asked in chosen:
         _check(page, path, asked)
