@@ -61,11 +61,12 @@ class _WordFile:
         self._maths = OfficeMaths()
         self._numbering = self._questions = _STEPS
         self._fresh = False
-        self._take_styles(f"{document['lang']}-{document['region'] or 'GB'}")
+        language = f"{document['lang']}-{document['region'] or 'GB'}"
+        self._take_styles(language)
         self._set_page(document["paper"], document["foot"], document["rights"])
         properties = self._document.core_properties
         properties.title, properties.comments = clean(document["title"]), document["about"]
-        properties.author = properties.last_modified_by = ""
+        properties.language, properties.author, properties.last_modified_by = language, "", ""
         properties.created = properties.modified = _DATE
         for block in document["blocks"]:
             self._block(block)
@@ -296,9 +297,8 @@ class _WordFile:
             made.append(_w("tr", _w("trPr", *of_row, *([_w("tblHeader")] if head and not place else []))))
             for column, (cell, width) in enumerate(zip(cells, twips, strict=True)):
                 lines = [_w(side, val="single", sz=4, space=0, color="A6A6A6") for side in sides(column)]
-                of_cell = _w(
-                    "tcPr", _w("tcW", w=width, type="dxa"), _w("tcBorders", *lines), _w("vAlign", val="bottom")
-                )
+                height = _w("vAlign", val="center" if head else "bottom")
+                of_cell = _w("tcPr", _w("tcW", w=width, type="dxa"), _w("tcBorders", *lines), height)
                 made[-1].append(_w("tc", of_cell, cell))
         self._add(made)
         self._add(_paragraph("AnswerLine"))
