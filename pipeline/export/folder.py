@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from pipeline.records.values import digest
 RECORD = ".exported.json"
 #: path → hashes of the versions that may stand there: the last, and while a command writes the one before it.
 _SHAPE = table(items(text))
+#: What files.replace_file writes aside.
+_BEGUN = re.compile(r"\.(.+)\.[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ def write(root: Path, files: Mapping[str, bytes], *, overwrite: bool = False) ->
         if new or record != end:
             # First what may come to stand there, so that a command that is killed half-way leaves no unknown file.
             _save(root, {**record, **{name: [*record.get(name, ()), *hash_] for name, hash_ in wanted.items()}})
+            _sweep(root, {*files, RECORD})
             for name in sorted(new):
                 _check_inside(root, name)
                 replace_file(root / name, files[name])
@@ -72,6 +76,15 @@ def _check_inside(root: Path, name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if not Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(root)):
         raise PublishError(f"{folder} leads out of the export folder.", code="link_leads_out", hint="Remove that link.")
+
+
+def _sweep(root: Path, names: set[str]) -> None:
+    """Remove what a command that was killed had begun to write in place of these files."""
+    for folder in {(root / name).parent for name in names}:
+        for path in folder.glob(".*") if folder.is_dir() else ():
+            begun = _BEGUN.fullmatch(path.name)
+            if begun and (folder / begun[1]).relative_to(root).as_posix() in names:
+                path.unlink()
 
 
 def _hash(path: Path) -> str | None:

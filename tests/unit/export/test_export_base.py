@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import subprocess
+import sys
 import zipfile
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from pipeline.errors import ConfigError, PackageMissing
 from pipeline.export import base
-from pipeline.export.base import Selection, audience, checked, export, packed, repacked
+from pipeline.export.base import FORMATS, Selection, audience, checked, downloads, export, packed, repacked
+from pipeline.publish.folder import FolderPublisher
 from pipeline.publish.view import CourseView
+from pipeline.records.values import digest
 from tests.sites import BUNDLES
+
+ROOT = Path(__file__).parents[3]
 
 
 def chosen(name: str = "model") -> Selection:
@@ -84,3 +93,29 @@ def test_table_of_questions_holds_every_question_and_no_formula_of_a_spreadsheet
             assert [found[0][f"option {each.letter}"] for each in question.options] == [
                 each.text for each in question.options
             ]
+
+
+def hashes(name: str) -> list[str]:
+    """Lines of path and hash of a course in all formats."""
+    return [f"{path} {digest(data)}" for path, data in export(chosen(name), list(FORMATS)).items()]
+
+
+@pytest.mark.parametrize("name", ["model", "mock"])
+def test_course_gives_the_same_bytes_in_every_format_in_another_process(name: str) -> None:
+    code = f"from tests.unit.export.test_export_base import hashes; print('\\n'.join(hashes({name!r})))"
+    again = {**os.environ, "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=again, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == hashes(name)
+
+
+@pytest.mark.parametrize("name", ["model", "mock"])
+def test_every_file_is_linked_once_and_no_page_of_pupils_leads_to_answers(tmp_path: Path, name: str) -> None:
+    files = downloads(CourseView(BUNDLES[name]), list(FORMATS))
+    assert {each.path.partition("/")[0] for each in files} == set(FORMATS)
+    bundle = replace(BUNDLES[name], downloads=files)
+    site = Path(FolderPublisher(tmp_path).publish(bundle).path)
+    pages = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+    for each in files:
+        linking = [path for path, text in pages.items() if f'downloads/{each.path}"' in text]
+        assert [path.parent.name for path in linking] == ["answers" if each.for_teacher else "lessons"], each.path
+        assert (site / "downloads" / each.path).read_bytes() == each.data

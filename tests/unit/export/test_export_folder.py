@@ -55,6 +55,16 @@ def test_files_of_earlier_exports_are_named_and_deleted_ones_forgotten(tmp_path:
     assert write(tmp_path, {"docx/01-b.docx": b"new title"}).left == ("csv/questions.csv",)
 
 
+def test_what_a_killed_export_had_begun_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    write(tmp_path, FIRST)
+    begun = [tmp_path / f"docx/.01-a.docx.{'0a' * 8}", tmp_path / f".{RECORD}.{'0b' * 8}"]
+    others = [tmp_path / f"docx/.mine.docx.{'0a' * 8}", tmp_path / "docx/.01-a.docx.swp"]
+    for path in (*begun, *others):
+        path.write_bytes(b"half")
+    write(tmp_path, SECOND)
+    assert [path.exists() for path in (*begun, *others)] == [False, False, True, True]
+
+
 @pytest.mark.parametrize("death", range(1, 5))
 def test_export_that_died_anywhere_goes_on_without_taking_its_own_files_for_a_persons(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, death: int
