@@ -18,6 +18,11 @@ Script = Callable[[Request], Answer] | Sequence[Answer]
 
 #: Characters of the question that a stand-in repeats; how deep it follows a schema.
 _MOST_ASKED, _DEEPEST = 200, 20
+#: Texts of the forms that a schema may name.
+_FORMATS = {
+    "date": "2026-01-01", "date-time": "2026-01-01T09:00:00Z", "time": "09:00:00", "duration": "PT1H",
+    "email": "name@example.org", "uri": "https://example.org/", "uuid": "00000000-0000-4000-8000-000000000000",
+}  # fmt: skip
 
 
 class ScriptedModel:
@@ -127,8 +132,12 @@ def _instance(schema: Any, root: Mapping[str, Any], text: str, depth: int) -> An
     if kind == "array":
         return [_instance(schema.get("items"), root, text, depth + 1) for _ in range(int(schema.get("minItems") or 0))]
     if kind in ("integer", "number"):
-        return schema.get("minimum", 0)
-    return {"boolean": False, "null": None}.get(str(kind), text[: schema.get("maxLength") or len(text)])
+        least = schema.get("minimum", schema.get("exclusiveMinimum", -1) + 1)
+        return min(least, schema.get("maximum", least))
+    told = _FORMATS.get(str(schema.get("format")), text)
+    return {"boolean": False, "null": None}.get(
+        str(kind), told[: schema.get("maxLength") or len(told)].ljust(schema.get("minLength") or 0, ".")
+    )
 
 
 def usage_of(request: Request, text: str) -> dict[str, Any]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import importlib.util
+import inspect
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -92,6 +96,50 @@ def test_docs_examples_print_what_the_guides_show(tmp_path: Path) -> None:
         text = (EXAMPLES / name).read_text(encoding="utf-8")
         assert any(block in text for block in blocks)
         assert f"examples/{name}" in guide
+    (shown,) = [block for block in fenced("orchestrator.md", "text") if "asyncio_runs.py" in block]
+    assert sorted(python(str(EXAMPLES / "asyncio_runs.py")).splitlines()) == sorted(shown.splitlines()[1:])
+
+
+def test_docs_examples_of_typed_answers_are_the_files_own_and_run_without_a_key(cli: Cli) -> None:
+    said = cli("run", str(EXAMPLES / "quiz.py"), "--param", "subject=tides", "--model", "offline")
+    assert said.code == 0, said.err
+    assert cli("show", "latest", "total").out.count("questions: 1") == 1
+    for guide, name in (
+        ("orchestrator.md", "quiz.py"),
+        ("quickstart.md", "quiz.py"),
+        ("orchestrator.md", "asyncio_runs.py"),
+    ):
+        text = (EXAMPLES / name).read_text(encoding="utf-8")
+        shown = [part for block in fenced(guide, "python") for part in block.strip().split("\n\n\n")]
+        assert any(part in text for part in shown), (guide, name)
+
+
+def test_docs_notebook_runs_cell_by_cell_in_the_thread_of_a_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    notebook = json.loads((EXAMPLES / "notebook.ipynb").read_text(encoding="utf-8"))
+    module = ModuleType("a_notebook")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    async def cells() -> list[object]:
+        """Run them as a kernel does: each in the thread of its loop, where a cell may await."""
+        values = []
+        for number, cell in enumerate(each for each in notebook["cells"] if each["cell_type"] == "code"):
+            tree = ast.parse("".join(cell["source"]))
+            if isinstance(tree.body[-1], ast.Expr):
+                last = ast.Assign([ast.Name("_", ast.Store())], tree.body[-1].value)
+                tree.body[-1] = ast.fix_missing_locations(ast.copy_location(last, tree.body[-1]))
+            code = compile(tree, f"cell {number}", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            waits = eval(code, vars(module))
+            if code.co_flags & inspect.CO_COROUTINE:
+                await waits
+            values.append(vars(module).get("_"))
+        return values
+
+    _, status, cards, again, beside = asyncio.run(cells())
+    assert (status, again, beside) == ("completed", (True, 0), "completed")
+    assert [type(card).__name__ for card in cards] == ["Card", "Card"]
 
 
 def test_docs_example_remembers_what_a_step_wrote_once(tmp_path: Path) -> None:
