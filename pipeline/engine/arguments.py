@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from pipeline.cost.prices import PriceBook
@@ -60,13 +60,13 @@ def model_of(given: Model | str | None) -> Model | None:
     return given
 
 
-def prices_of(given: PriceBook | str | PurePath | None) -> PriceBook | None:
+def prices_of(given: PriceBook | str | Path | None) -> PriceBook | None:
     """Return a price book; a file of prices is read.
 
     Raises:
         InvalidValue: The file cannot be read.
     """
-    return PriceBook(given) if isinstance(given, (str, PurePath)) else given
+    return PriceBook(given) if isinstance(given, (str, Path)) else given
 
 
 def check_arguments(function: str, unknown: Collection[str], known: Collection[str]) -> None:

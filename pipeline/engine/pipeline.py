@@ -232,7 +232,7 @@ def _edge(parts: Sequence[str]) -> Edge:
     if isinstance(parts, str) or len(parts) not in (2, 3):
         text = f"{parts!r} is no edge; an edge is (source, target) or (source, target, outcome)."
         raise GraphError(text, code="invalid_edge", hint='For example: edges=[("draft", "done")].')
-    return Edge(*parts)
+    return Edge(parts[0], parts[1], parts[2] if len(parts) > 2 else None)
 
 
 def load_pipeline(target: str) -> tuple[Pipeline, str]:

@@ -132,12 +132,21 @@ def _instance(schema: Any, root: Mapping[str, Any], text: str, depth: int) -> An
     if kind == "array":
         return [_instance(schema.get("items"), root, text, depth + 1) for _ in range(int(schema.get("minItems") or 0))]
     if kind in ("integer", "number"):
-        least = schema.get("minimum", schema.get("exclusiveMinimum", -1) + 1)
-        return min(least, schema.get("maximum", least))
+        return _number(schema, whole=kind == "integer")
     told = _FORMATS.get(str(schema.get("format")), text)
     return {"boolean": False, "null": None}.get(
         str(kind), told[: schema.get("maxLength") or len(told)].ljust(schema.get("minLength") or 0, ".")
     )
+
+
+def _number(schema: Mapping[str, Any], *, whole: bool) -> int | float:
+    """Return a number between the limits of a schema: the least, or one in the middle of two that it may not be."""
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    if not whole and above is not None and below is not None:
+        return float(above + below) / 2
+    least: int | float = schema.get("minimum", 0 if above is None else above + 1)
+    most: int | float = schema.get("maximum", least if below is None else below - 1)
+    return min(least, most)
 
 
 def usage_of(request: Request, text: str) -> dict[str, Any]:

@@ -182,7 +182,7 @@ def _find(value: Any, path: str, depth: int) -> _Problem | None:
     if isinstance(value, Plain):
         value = value.plain()
     try:
-        value = value if (found := members(value)) is None else found
+        value = value if (held := members(value)) is None else held
     except (TypeError, ValueError, AttributeError) as error:
         return path, f"is a {type(value).__name__} that cannot be written: {error}", ""
     if isinstance(value, Mapping):

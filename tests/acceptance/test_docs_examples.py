@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -122,7 +123,7 @@ def test_docs_notebook_runs_cell_by_cell_in_the_thread_of_a_loop(
     module = ModuleType("a_notebook")
     monkeypatch.setitem(sys.modules, module.__name__, module)
 
-    async def cells() -> list[object]:
+    async def cells() -> list[Any]:
         """Run them as a kernel does: each in the thread of its loop, where a cell may await."""
         values = []
         for number, cell in enumerate(each for each in notebook["cells"] if each["cell_type"] == "code"):

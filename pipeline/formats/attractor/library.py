@@ -224,7 +224,7 @@ def _setup(
 
 
 #: The keywords of run_dot and run_compiled_graph that are for both.
-_HOW = tuple(_setup.__kwdefaults__)
+_HOW = tuple(_setup.__kwdefaults__ or {})
 
 
 def _runner(graph: CompiledGraph, setup: Setup) -> GraphRunner:

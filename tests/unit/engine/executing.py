@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,20 @@ def ask(text: str, tokens: int = 100) -> Request:
 
 #: The worst case of one call.
 WORST = worst_of(ask("second 0"), SystemClock().now())
+
+
+@dataclass
+class Town:
+    """An item that is more than text."""
+
+    name: str
+    visits: list[int] = field(default_factory=list)
+
+
+def write_of(ctx: StepContext, town: Town) -> Town:
+    """Ask of a town; the item is the body's own."""
+    town.visits.append(len(ctx.ask(asking(town.name, MODEL)).text))
+    return town
 
 
 def write(ctx: StepContext, item: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pipeline import AnthropicModel, Event, Outcome, Pipeline, RunResult, StepContext, open_store, step
+from pipeline import AnthropicModel, Event, Outcome, Pipeline, RunResult, StepContext, open_store, step, typed
 from pipeline.clock import SystemClock
 from pipeline.cost.ledger import rows
 from pipeline.engine.remote.messages import Notices
@@ -36,6 +36,7 @@ from tests.unit.engine.executing import (
     Counting,
     Idle,
     Losing,
+    Town,
     Watching,
     course,
     dying,
@@ -45,6 +46,7 @@ from tests.unit.engine.executing import (
     use_service,
     write,
     write_for,
+    write_of,
     write_or_reject,
     write_then_look,
     write_three,
@@ -75,6 +77,24 @@ def test_executor_gives_tells_and_records_what_threads_do(shared: Store, workers
     kinds = [event.type for event in told]
     assert kinds.count("call_started") == kinds.count("call_ended") == 8
     assert sorted(event.data["key"] for event in told if event.type == "task_completed") == ["0", "1", "2", "3"]
+
+
+def test_executor_hands_out_items_that_are_dataclasses_as_such(store: FileStore, workers: Executor) -> None:
+    towns = [Town("Oban", [1]), Town("Nairn")]
+    made = step("made")(lambda ctx: {"all": ctx.map("town", towns, write_of, key=lambda town: town.name)})
+    done = Pipeline("towns", [made]).run(store=store, model=Counting(), executor=(watching := Watching()))
+    assert done.error is None
+    assert [typed(each, Town) for each in done.outputs["made"]["all"]] == [Town("Oban", [1, 6]), Town("Nairn", [7])]
+    assert towns == [Town("Oban", [1]), Town("Nairn")]
+    handed = len(watching.specs)
+
+    class Here(Town):
+        """A class that no worker can import."""
+
+    told: list[Event] = []
+    local = step("made")(lambda ctx: {"all": ctx.map("town", [Here("Ayr")], write_of, key=lambda town: town.name)})
+    done = Pipeline("here", [local]).run(store=store, model=Counting(), executor=watching, listener=told.append)
+    assert (done.error, len(watching.specs), len(notes(told))) == (None, handed, 1)
 
 
 def test_executor_copies_calls_with_the_time_they_were_made_at(store: FileStore, workers: Executor) -> None:

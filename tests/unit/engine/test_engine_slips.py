@@ -85,9 +85,9 @@ SLIPS: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: PIPELINE.run(store="memory:", concurency=0), "unknown_argument", 'options={"concurrency"'),
     (lambda: PIPELINE.run(store="memory:", modell="x"), "unknown_argument", "'model'"),
     (lambda: PIPELINE.resume("latest", store="memory:", yess=True), "unknown_argument", "'yes'"),
-    (lambda: Request("m", "Hello?"), "invalid_request", 'Message("user"'),
+    (lambda: Request("m", "Hello?"), "invalid_request", 'Message("user"'),  # type: ignore[arg-type]
     (lambda: Request("m", ["Hello?"]), "invalid_request", 'Message("user"'),  # type: ignore[list-item]
-    (lambda: Request("m", USER, "Be kind."), "invalid_request", "Segment("),
+    (lambda: Request("m", USER, "Be kind."), "invalid_request", "Segment("),  # type: ignore[arg-type]
     (lambda: Request(USER, "m"), "invalid_request", "not a name"),  # type: ignore[arg-type]
     (lambda: Request("m", [Message("human", "Hello?")]), "invalid_request", "'human'"),
 ]  # fmt: skip
@@ -158,7 +158,7 @@ def test_dot_graphs_from_python_take_the_same_names_and_refuse_the_same_slips(tm
         ({"concurrency": 0}, "invalid_option"), ({"store": Path("runs")}, "store_url_invalid"),
     ):  # fmt: skip
         with pytest.raises(PipelineError) as caught:
-            run_dot(file, **more)  # type: ignore[arg-type]
+            run_dot(file, **more)
         assert caught.value.code == code
 
 
