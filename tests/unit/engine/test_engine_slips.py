@@ -62,7 +62,7 @@ SLIPS: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: step()(lambda: {}), "invalid_body", "(ctx)"),  # type: ignore[misc, arg-type]
     (lambda: Pipeline("one", ["one"]), "invalid_body", "str"),  # type: ignore[list-item]
     (lambda: Pipeline("one", one), "invalid_steps", "list of steps"),  # type: ignore[arg-type]
-    (lambda: Pipeline([one], "one"), "invalid_steps", "list of steps"),  # type: ignore[arg-type, list-item]
+    (lambda: Pipeline([one], "one"), "invalid_steps", "list of steps"),  # type: ignore[arg-type]
     (lambda: Pipeline("one", [one], joins={"on": "all"}), "unknown_step", "'one'"),
     (lambda: Pipeline("one", [one], edges=[("one",)]), "invalid_edge", "(source, target)"),
     (lambda: Pipeline("one", [one], edges=["one"]), "invalid_edge", "(source, target)"),
