@@ -67,6 +67,8 @@ def read_list(path: Path, subject: str, level: str, *, title: str = "", encoding
             hint="Put each on a line of its own, with a bullet or a number before it.",
         )
     written = course_file(subject, level, title, groups, path.name)
+    if reading.title:
+        notes.append(f'"{reading.title}" was taken for the title of the list; --title names the course.')
     return OutcomeList(groups, [*reading.notes, *notes], found, written)
 
 

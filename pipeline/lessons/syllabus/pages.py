@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -29,6 +28,8 @@ _PAGE = re.compile(
 _DIGITS = re.compile(r"\d{1,4}")
 _CONTENTS = re.compile(r".*(\.\s?){4,}\s*\d{1,4}")
 _IMPRINT = re.compile(r"(?i)(©|\(c\)\s|copyright\b|https?://\S+$|www\.\S+$).*")
+#: Pages of a syllabus, at most; lines of a page, at least.
+_MOST_PAGES, _PAGE_LINES = 500, 15
 #: Columns that a tab moves to.
 _TAB = 4
 
@@ -108,39 +109,39 @@ def _page_numbers(rows: Sequence[TextLine], breaks: set[int]) -> list[int]:
 
 
 def _running_heads(rows: Sequence[TextLine], pages: set[int]) -> set[int]:
-    """Return lines that stand beside page numbers or breaks again and again, numbers in them aside."""
+    """Return lines that stand beside page numbers or breaks again and again, or end with the number of each page."""
     places = {row.number: place for place, row in enumerate(rows)}
-    beside: Counter[str] = Counter()
-    where: dict[str, list[TextLine]] = {}
     near = {at + step for page in pages if (at := places.get(page)) is not None for step in (-2, -1, 0, 1, 2)}
-    for place, row in enumerate(rows):
-        key = _DIGITS.sub("#", row.text.casefold())
-        where.setdefault(key, []).append(row)
-        beside[key] += place in near and row.number not in pages
+    same: dict[str, list[TextLine]] = {}
+    for row in rows:
+        same.setdefault(_DIGITS.sub("#", row.text.casefold()), []).append(row)
     heads: set[int] = set()
-    for key, same in where.items():
-        rising = [int(found[-1]) for row in same if (found := _DIGITS.findall(row.text))]
-        counted = (
-            len(rising) > 1 and len(rising) == len(same) and all(later > before for before, later in pairwise(rising))
-        )
-        ends_so = key.endswith("#") and len(key.split()) > 2 and not key.startswith("#") and counted
-        if len(same) > 1 and len(key) > 3 and (beside[key] > len(same) / 2 or (ends_so and _even(same, rows))):
-            heads |= {row.number for row in same}
+    for key, found in same.items():
+        beside = sum(places[row.number] in near and row.number not in pages for row in found)
+        if len(found) > 1 and len(key) > 3 and (beside > len(found) / 2 or _counts_pages(found)):
+            heads |= {row.number for row in found}
     return heads
 
 
-def _even(same: Sequence[TextLine], rows: Sequence[TextLine]) -> bool:
-    """Say whether lines stand as far apart as heads of pages do."""
-    return all(later.number - before.number > 15 for before, later in pairwise(same))
+def _counts_pages(rows: Sequence[TextLine]) -> bool:
+    """Say whether lines that are the same but for their numbers end with page numbers: they rise, one by one.
+
+    From 1 on, close together, they count headings: "Outcome 1", "Outcome 2".
+    """
+    ends = [int(row.text.rsplit(None, 1)[-1]) for row in rows if row.text.rsplit(None, 1)[-1].isdecimal()]
+    if len(ends) < len(rows) or not rows[0].text[0].isalpha() or ends[0] > _MOST_PAGES:
+        return False
+    far = all(later.number - before.number > _PAGE_LINES for before, later in pairwise(rows))
+    return all(later - before == 1 for before, later in pairwise(ends)) and (far or ends[0] > 1)
 
 
 def _kept(rows: Sequence[TextLine], dropped: dict[int, str]) -> Iterator[TextLine]:
     """Yield the other lines; one that goes on over the end of a page has no empty line before it."""
-    over = gap = False
+    over = False
     for row in rows:
         if row.number in dropped:
-            over, gap = True, gap or row.gap
+            over = True
             continue
         goes_on = over and row.text[0].islower()
-        yield replace(row, gap=(row.gap or gap) and not goes_on)
-        over = gap = False
+        yield replace(row, gap=(row.gap or over) and not goes_on)
+        over = False

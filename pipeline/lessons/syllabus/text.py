@@ -130,10 +130,10 @@ def _pieces(rows: Sequence[TextLine], marks: Marks, joins: _Joins, whole: str) -
     width = max((len(row.text) + row.indent for row in rows), default=0)
     pieces: list[_Piece] = []
     found = [marks.of(row.text) for row in rows]
-    for row, marker, following in zip(rows, found, [*found, None][1:], strict=True):
+    for place, (row, marker) in enumerate(zip(rows, found, strict=True)):
         heading, text = as_heading(row.text) if marker is None else ("", marker.rest)
         last = pieces[-1] if pieces else None
-        if last and not heading and _continues(last, row, marker, following, width):
+        if last and not heading and _continues(last, row, marker, width) and not _begins_list(last, rows, found, place):
             last.text = _joined(last.text, row.text, joins, whole)
             last.length = len(row.text) + row.indent
             continue
@@ -141,12 +141,8 @@ def _pieces(rows: Sequence[TextLine], marks: Marks, joins: _Joins, whole: str) -
     return pieces
 
 
-def _continues(last: _Piece, row: TextLine, marker: Marker | None, following: Marker | None, width: int) -> bool:
-    """Say whether a line goes on with the text of the one before it.
-
-    Args:
-        following: What stands before the line after it.
-    """
+def _continues(last: _Piece, row: TextLine, marker: Marker | None, width: int) -> bool:
+    """Say whether a line goes on with the text of the one before it."""
     if last.heading.startswith(("#", "bold")):
         return False
     first = row.text[0]
@@ -156,16 +152,23 @@ def _continues(last: _Piece, row: TextLine, marker: Marker | None, following: Ma
     if _HYPHEN.search(last.text) and first.islower():
         return True
     if row.gap:
-        return first.islower() and _is_open(last.text) and not last.heading
+        return first.islower() and (_is_open(last.text) or last.marker is not None) and last.text[-1] not in ".;:!?"
     if last.heading:
         return last.heading == "capitals" and row.text.isupper() and last.length >= _FULL * width > _NARROW
     if first.islower() or first in ",;)" or _is_open(last.text):
         return True
-    if last.length < max(_FULL * width, _NARROW):
+    return last.length >= max(_FULL * width, _NARROW)
+
+
+def _begins_list(last: _Piece, rows: Sequence[TextLine], markers: Sequence[Marker | None], place: int) -> bool:
+    """Say whether a line with a capital is a heading, not a name at the end of a sentence: a new list begins after."""
+    text, after = rows[place].text, place + 1
+    if after == len(rows) or markers[place] or text[0].islower() or not _could_be_heading(text):
         return False
-    # A full line, and a capital: a name at the end of a sentence, or a heading that a new list begins after.
-    ends = last.text[-1] in ".;!?" or (following and last.marker and not following.follows(last.marker))
-    return not (ends and following and _could_be_heading(row.text))
+    following = markers[after]
+    if following is None:
+        return rows[after].text.endswith(_LEADS) and bool(LEAD_IN.fullmatch(rows[after].text))
+    return last.text[-1] in ".;!?" or (last.marker is not None and not following.follows(last.marker))
 
 
 def _could_be_heading(text: str) -> bool:

@@ -58,7 +58,7 @@ def groups_of(reading: SourceTree, title: str) -> tuple[list[ListItem], list[str
     groups = [replace(group, below=[_outcome(out, notes) for out in group.below]) for group in found]
     notes += _repeats(groups)
     for group in groups:
-        group.text = _cut(group.text)[0]
+        group.text = _cut(_capital(group.text))[0]
     return groups, notes
 
 
@@ -140,10 +140,17 @@ def _outcome(node: ListItem, notes: list[str]) -> ListItem:
         # "Motion: graphs; equations; falling objects" is three points.
         texts = [replace(texts[0], text=part) for part in re.split(r";\s+", texts[0].text) if part]
     points = [replace(point, text=part, below=[]) for point in texts for part in _cut(point.text)]
-    title, *more = _cut(node.text)
+    if not node.below:
+        points = [replace(point, text=_capital(point.text)) for point in points]
+    title, *more = _cut(_capital(node.text))
     if more or len(points) != len(texts):
         notes.append(f"Line {node.line} is longer than {MAX_LINE} characters and was cut into several points.")
     return replace(node, text=title, below=points)
+
+
+def _capital(text: str) -> str:
+    """Return a title with a capital first letter; "pH" and "x²" stay as they are."""
+    return text[0].upper() + text[1:] if (text[:2].isalpha() and text[:2].islower()) or text[1:2] == " " else text
 
 
 def _flat(nodes: Sequence[ListItem]) -> Iterator[ListItem]:

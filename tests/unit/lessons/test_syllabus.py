@@ -48,7 +48,7 @@ TEXTS: list[tuple[str, str, Tree]] = [
      {"Cells": ["Describe cells", "Explain osmosis in plants"]}),
     ("bullets of two kinds, indents lost", "Cells\n• Parts\no nucleus\no wall\n• Transport\no osmosis\n",
      {"Cells": [("Parts", ["nucleus", "wall"]), ("Transport", ["osmosis"])]}),
-    ("several bullets on a line", "Cells\n♦ parts ♦ walls\n♦ osmosis\n", {"Cells": ["parts", "walls", "osmosis"]}),
+    ("several bullets on a line", "Cells\n♦ parts ♦ walls\n♦ osmosis\n", {"Cells": ["Parts", "Walls", "Osmosis"]}),
     ("numbers", "1. Describe cells\n2) Explain osmosis\n10. Draw\n",
      {"Learning outcomes": ["1 Describe cells", "2 Explain osmosis", "10 Draw"]}),
     ("numbers alone on their lines", "1\nDescribe cells\n2\nExplain osmosis\n3\nDraw plants\n",
@@ -71,7 +71,7 @@ TEXTS: list[tuple[str, str, Tree]] = [
      "Topic 2.1 Heat\n• Explain it\n",
      {"Unit 1: Cells": [("Topic 1.1 Parts", ["Name parts"])], "Unit 2: Energy": [("Topic 2.1 Heat", ["Explain it"])]}),
     ("headings in capitals", "CELLS\n- one\n- two\nHEAT AND COLD\n- three\n",
-     {"CELLS": ["one", "two"], "HEAT AND COLD": ["three"]}),
+     {"CELLS": ["One", "Two"], "HEAT AND COLD": ["Three"]}),
     ("no marks, a heading over each block", "Cells\n\nDescribe cells\nExplain\n\nHeat\n\nDraw heat\nFeel heat\n",
      {"Cells": ["Describe cells", "Explain"], "Heat": ["Draw heat", "Feel heat"]}),
     ("no marks, headings with colons", "Cells:\nDescribe cells\nExplain\nHeat:\nDraw\n",
@@ -82,7 +82,7 @@ TEXTS: list[tuple[str, str, Tree]] = [
      " A. Cold\n  1. ice\n",
      {"Cells": [("A Parts", ["nucleus", "wall"]), ("B Uses", ["food"])], "Heat": [("A Cold", ["ice"])]}),
     ("French", "Thème 1 : Moi\n• se présenter\n• parler de ses ani-\nmaux\n",
-     {"Thème 1 : Moi": ["se présenter", "parler de ses animaux"]}),
+     {"Thème 1 : Moi": ["Se présenter", "Parler de ses animaux"]}),
     ("Chinese", "第一单元 细胞\n1. 描述细胞\n2. 解释扩散\n第二单元 能量\n1. 计算\n",
      {"第一单元 细胞": ["1 描述细胞", "2 解释扩散"], "第二单元 能量": ["1 计算"]}),
 ]  # fmt: skip
@@ -98,10 +98,10 @@ def test_text_is_understood(tmp_path: Path, text: str, wanted: Tree) -> None:
 MARKDOWN: list[tuple[str, Tree]] = [
     ("# KS3\n\n## Cells\n\n- **Name** the [parts](http://x)\n  - wall\n  - nucleus\n\n## Heat\n\n1. Draw\n1. Feel\n",
      {"Cells": [("Name the parts", ["wall", "nucleus"])], "Heat": ["1 Draw", "1 Feel"]}),
-    ("Cells\n=====\n\n- [ ] one\n- [x] two\n\nHeat\n====\n\n* three\n", {"Cells": ["one", "two"], "Heat": ["three"]}),
-    ("**Cells**\n\n* one\n\n__Heat__\n\n* two\n", {"Cells": ["one"], "Heat": ["two"]}),
+    ("Cells\n=====\n\n- [ ] one\n- [x] two\n\nHeat\n====\n\n* three\n", {"Cells": ["One", "Two"], "Heat": ["Three"]}),
+    ("**Cells**\n\n* one\n\n__Heat__\n\n* two\n", {"Cells": ["One"], "Heat": ["Two"]}),
     ("| Topic | Outcome |\n|---|:--|\n| Cells | one |\n| | two |\n| Heat | three |\n",
-     {"Cells": ["one", "two"], "Heat": ["three"]}),
+     {"Cells": ["One", "Two"], "Heat": ["Three"]}),
 ]  # fmt: skip
 
 
@@ -138,14 +138,14 @@ def test_copy_of_a_pdf_is_understood_and_what_was_done_is_told(tmp_path: Path) -
     found = understood(tmp_path, PDF)
     assert tree(found.groups) == {
         "Cells and organisation": [
-            "cells as the fundamental unit of living organisms, including how to observe, interpret and record cell "
+            "Cells as the fundamental unit of living organisms, including how to observe, interpret and record cell "
             "structure using a light microscope",
-            "the functions of the cell wall, cell membrane and cytoplasm, and their final size",
+            "The functions of the cell wall, cell membrane and cytoplasm, and their final size",
         ],
         "The skeletal and muscular systems": [
-            "the dependence of almost all life on Earth on photosynthetic organisms, such as plants and algae, to "
+            "The dependence of almost all life on Earth on photosynthetic organisms, such as plants and algae, to "
             "build the organic molecules that are an essential energy store",
-            "non-metals in bones",
+            "Non-metals in bones",
         ],
     }
     notes = "\n".join(found.notes)
@@ -160,7 +160,7 @@ TABLES: list[tuple[str, str, Tree]] = [
      {"Cells": ["Describe", "Explain"], "Heat": ["Draw"]}),
     ("Thema;Lernziel;Nr.\nZelle;Beschreiben;1.1\n;Erklären;1.2\nWärme;Zeichnen;2.1\n", ".csv",
      {"Zelle": ["1.1 Beschreiben", "1.2 Erklären"], "Wärme": ["2.1 Zeichnen"]}),
-    ("sep=|\nUnit|Objective\nCells|one\n", ".csv", {"Cells": ["one"]}),
+    ("sep=|\nUnit|Objective\nCells|one\n", ".csv", {"Cells": ["One"]}),
     ("Strand\tContent description\tElaborations\nNumber\tCount to 10\tfingers; beads\n", ".tsv",
      {"Number": [("Count to 10", ["fingers", "beads"])]}),
     ('\ufeffUnit,Outcome\nCells,"Describe, in words,\nthe cell"\n"Heat","• Draw\n• Feel"\n', ".csv",
