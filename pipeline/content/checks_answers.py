@@ -82,6 +82,8 @@ _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s?(?:\\?%|per cent)")
 _WORD = re.compile(r"[a-z]{3,9}")
 #: Powers of ten by which a number may be moved: pounds to pence, metres to centimetres.
 _TENS = (Fraction(1000), Fraction(100), Fraction(10), Fraction(1, 10), Fraction(1, 100), Fraction(1, 1000))
+#: An answer that is a year, and what asks for one: it is known, not worked out.
+_A_YEAR, _OF_YEARS = re.compile(r"(1\d|20)\d\d"), re.compile(r"(?i)\b(year|date|when)\b")
 #: A calculation that the question gives as a formula.
 _SET = re.compile(r"^(?:Work out|Evaluate|Simplify|Calculate|Expand|Multiply out)\s(?:the value of\s)?\\\(")
 
@@ -142,6 +144,7 @@ def belongs(case: Case) -> Iterator[Fault]:
             and one.printed
             and not one.formulas
             and _one_number(one)
+            and not (_A_YEAR.fullmatch(one.answer) and _OF_YEARS.search(one.question))
         ):
             yield Fault(f"{one.where}.expression", "a number without its calculation", "expression", "W")
     for where, item in case.lesson.items():

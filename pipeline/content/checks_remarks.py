@@ -62,6 +62,8 @@ _ORDER = re.compile(r"\b(?:order(?:ed|s)?|sort(?:ed|s)?|ascending|descending|ran
 #: Numbers that need no source, whatever is spoken of; and a year in which something was.
 _OF_ALL = OF_UNITS | CONSTANTS | {Fraction(0), Fraction(1)}
 _YEAR = re.compile(r"\b[Ii]n (1[5-9]\d\d|20\d\d)(?![\d,]|\.\d)")
+#: A year of a question that nothing is calculated in: of history, of an author, of a law.
+_ANY_YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d\d)(?![\d,]*\d|\.\d)")
 _AFTERNOON = re.compile(r"\b(1[3-9]|2[0-3]):\d\d\b")
 _CLOCK = re.compile(r"\d{1,2}[:.]\d\d(?:\s?[ap]m)?$")
 #: A hint that calls what it says the answer, or what a pupil comes to.
@@ -85,13 +87,14 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
     texts += [line for figure in part.figures or () for line in figure.lines]
     there = {abs(n) for text in texts for n in [*numbers_alone(text), *values_in(text)]}
     by_formulas, by_words = there | _rationals(known), there | _rationals(worded)
+    a_year = _YEAR if _is_calculated(part) else _ANY_YEAR
     data: list[Fraction] = []
     for at, text, severity in _said(where, part):
         there = by_formulas if ".working." in at else by_words
         words = without_formulas(text, " … ")
         measured = {datum.value for datum in data_of(words)}
         said = numbers_alone(words)
-        free = _OF_ALL | brought_by(words) | {Fraction(year) for year in _YEAR.findall(words)} - measured
+        free = _OF_ALL | brought_by(words) | {Fraction(year) for year in a_year.findall(words)} - measured
         free |= {n for n in map(Fraction, _AFTERNOON.findall(words)) if n - 12 in there}
         told = [n for n in said if n > _SMALL or n.denominator > 1 or n in measured]
         strange = [n for n in told if n not in there | free and not _rounds(n, there | ROUNDED)]
@@ -106,6 +109,13 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
             severity = "W" if part.figures and ".working." in at else severity
             listed = ", ".join(f"{float(n):.10g}" for n in sorted(strange))
             yield Fault(at, f"{listed} stands nowhere else in the question", "numbers of the question", severity)
+
+
+def _is_calculated(part: Item | WorkedExample) -> bool:
+    """Say whether a question has a calculation anywhere: an expression, or a formula."""
+    if isinstance(part, Item) and (part.expression or any(one.expression for one in part.parts or ())):
+        return True
+    return any(FORMULA.search(text) for text in (part.ask, part.answer or "", *part.working))
 
 
 def _rationals(values: Iterable[Any]) -> set[Fraction]:
