@@ -53,7 +53,11 @@ def index(view: CourseView) -> Page:
     """Return the course index."""
     partial = "Partial course: " if view.taught < len(view.outcomes) else ""
     made = count(len(view.lessons), "lesson")
-    lede = f"{partial}{made} with explanations, worked examples and questions; answers stand on pages of their own."
+    lede = (
+        f"{partial}{made} with explanations, worked examples and questions; answers stand on pages of their own."
+        if view.lessons
+        else f"A plan of {count(len(view.entries), 'lesson')}; none of them is written yet."
+    )
     body = join(
         [
             el("p", line, cls="code") if (line := _code_line(view)) else None,
@@ -143,7 +147,8 @@ def ranges(numbers: Sequence[int]) -> str:
 
 
 def _not_covered(view: CourseView) -> Html | None:
-    rows = [el("li", _numbered(outcome), cls="wide") for outcome in view.outcomes if not outcome.taught]
+    left = [outcome for outcome in view.outcomes if not outcome.taught and not outcome.missing]
+    rows = [el("li", _numbered(outcome), cls="wide") for outcome in left]
     words = el("p", "This course does not reach these outcomes. They are listed in teaching order.")
     return section("not-covered", "Not covered", words, el("ul", rows, cls="outcomes")) if rows else None
 
@@ -210,8 +215,8 @@ def about(view: CourseView) -> Page:
     """Return the page about the course."""
     parts: list[tuple[str, str, object]] = [
         ("made", "How it was made", el("dl", list(_made(view)), cls="facts")),
-        ("checked", "What was checked", _checked(view)),
-        ("scores", "Lesson by lesson", _scores(view)),
+        ("checked", "What was checked", _checked(view) if view.lessons else None),
+        ("scores", "Lesson by lesson", _scores(view) if view.lessons else None),
         ("warnings", "Warnings of the checks", _warnings(view)),
         ("nobody", "What nobody checked", _nobody(view)),
         ("sources", "Where the course facts come from", _sources(view)),
@@ -252,15 +257,17 @@ def _signed(view: CourseView) -> str:
 def _checked(view: CourseView) -> Html:
     found = counts(view.lessons)
     total = sum(found.values())
+    kinds = (("Checked by calculation", COMPUTED), ("Checked by calculation in part", PARTLY))
+    calculated = [(name, found[kind]) for name, kind in kinds] if found[COMPUTED] + found[PARTLY] else []
     rows = [
-        row("Questions", total, right=1),
-        row("Checked by calculation", found[COMPUTED], right=1),
-        row("Checked by calculation in part", found[PARTLY], right=1),
-        row("Not checked by code", found[NOBODY], right=1),
+        row(name, number, right=1)
+        for name, number in (("Questions", total), *calculated, ("Not checked by code", found[NOBODY]))
     ]
     sentence = (
         f"{found[COMPUTED]} of {count(total, 'question')} were checked by calculation: code read all mathematics that "
         "is printed for them, answers, working and marks, and compared it with the numbers of the question."
+        if calculated
+        else f"No answer to the {count(total, 'question')} is a calculation for code to check: a person judges them."
     )
     also = (
         "Code also checked that lessons refer only to outcomes of the course, that marks add up and that no lesson "

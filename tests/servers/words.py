@@ -173,9 +173,11 @@ def _teaching(entry: Mapping[str, Any], known: Sequence[Json]) -> Json:
         "key_points": [text for topic in known for text in topic["key"]],
         "keywords": [topic["term"] for topic in known],
         "misconceptions": [{"belief": topic["belief"], "correction": topic["correction"]} for topic in known],
-        "cycles": [{"title": topic["label"][:50], "aim": topic["can"][0].upper() + topic["can"][1:]} for topic in known],
+        "cycles": [
+            {"title": topic["label"][:50], "aim": topic["can"][0].upper() + topic["can"][1:]} for topic in known
+        ],
         "cards": [*cards, _card("guided_practice", "Explain, and use a source", 10, guided),
-                  _card("exit_ticket", "Before you go", 5, last, rubric=["2: Secure, go on.", "0: Read the text again."])],
+                  _card("exit_ticket", "Before you go", 5, last, rubric=["2: Secure.", "0: Read the text again."])],
         "notes": [{"kind": "if_they_fly", "text": "Ask for the other side of each answer, with a reason."}],
         "labels": _LABELS,
     }  # fmt: skip
@@ -202,9 +204,9 @@ def _starter(earlier: Json | None) -> Iterator[Json]:
         yield from (_item(earlier, which, "prior 1") for which in (RECALL, CHOOSE, LAST))
         return
     for ask, answer, line in (
-        ("Put these years in order, the earliest first: 1215, 1066, 1381.", "1066, 1215, 1381", "Compare the hundreds first."),
+        ("Put these years in order: 1215, 1066, 1381.", "1066, 1215, 1381", "Compare the hundreds first."),
         ("What do we call the man who rules a kingdom?", "a king", "The word is short and begins with k."),
-        ("In which century is the year 1066?", "the 11th century", "The first hundred years are the 1st century."),
+        ("In which century is 1066?", "the 11th century", "The first hundred years are the 1st century."),
     ):
         yield {"tests": ["prior 1"], "answer": answer, "working": [line], "marks": ["gives the right answer"],
                "feedback": "Years and rulers are the pegs that events hang on.", "ask": ask}  # fmt: skip

@@ -67,7 +67,7 @@ def course_file(subject: str, level: str, title: str, groups: Sequence[ListItem]
         "# marking:",
         "#   - one mark per bullet of the mark scheme, no half marks",
         "sources:",
-        f"  - {{ref: {_quoted(source)}, covers: [groups], verified: false}}",
+        f"  - {{ref: {_quoted(source)}, covers: [learning outcomes], verified: false}}",
     ]
     return "\n".join(lines) + "\n"
 
