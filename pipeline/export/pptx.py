@@ -15,10 +15,8 @@ from pipeline.publish.lesson_page import calculator_rule, kind_of
 from pipeline.publish.questions import ShownQuestion, divided
 from pipeline.publish.view import CourseView, LessonView
 
-#: Of an explanation on one slide, at most.
+#: Of an explanation on one slide, about.
 _WORDS, _SENTENCES = 42, 3
-#: So many words are too few for a slide of their own.
-_FEW = 9
 #: Keywords on one slide, at most.
 _KEYWORDS = 5
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z£$0-9\\])")
@@ -122,16 +120,16 @@ def _question(question: ShownQuestion, rule: str) -> list[SlideItem]:
 
 
 def _ideas(text: str) -> list[list[str]]:
-    """Return the sentences of an explanation, slide by slide; a short last one does not stand alone."""
-    ideas: list[list[str]] = [[]]
-    for sentence in _sentences(text):
-        words = sum(len(plain(each).split()) for each in [*ideas[-1], sentence])
-        if ideas[-1] and (words > _WORDS or len(ideas[-1]) == _SENTENCES):
-            ideas.append([])
-        ideas[-1].append(sentence)
-    if len(ideas) > 1 and len(plain(" ".join(ideas[-1])).split()) < _FEW:
-        ideas[-2:] = [ideas[-2] + ideas[-1]]
-    return ideas
+    """Return the sentences of an explanation, slide by slide, about as many words on each."""
+    sentences = list(_sentences(text))
+    lengths = [len(plain(sentence).split()) for sentence in sentences]
+    number = max(-(-sum(lengths) // _WORDS), -(-len(sentences) // _SENTENCES))
+    ideas: list[list[str]] = [[] for _ in range(number)]
+    before = 0.0
+    for sentence, words in zip(sentences, lengths, strict=True):
+        ideas[int((before + words / 2) / sum(lengths) * number)].append(sentence)
+        before += words
+    return [idea for idea in ideas if idea]
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -221,6 +221,18 @@ def test_line_breaks_of_a_source_stay_lines() -> None:
     assert slide.placeholders[1].text_frame.text.startswith("We slept beside the boats.\vA tenant, 1883")
 
 
+def test_an_option_that_is_a_picture_has_its_letter() -> None:
+    slide = next(slide for slide in deck().slides if slide.shapes.title.text.startswith("Check: question 3"))
+    numbered = [
+        (int(mark.get("startAt")), shape.text_frame.text)
+        for shape in slide.shapes
+        if shape.has_text_frame
+        for mark in shape._element.iter("{*}buAutoNum")
+    ]
+    assert numbered == [(1, "\u00a0"), (2, "\u00a0"), (3, "\u00a0")]
+    assert sum(shape.shape_type == 13 for shape in slide.shapes) == 3
+
+
 def test_an_essay_has_room_to_be_written() -> None:
     bundle = publishing.bundle(lessons=1)
     essay = publishing.item("Both sides had reasons, and the judgement weighs them.", 1)
