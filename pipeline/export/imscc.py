@@ -149,7 +149,8 @@ class _Lesson:
         asked = self._lesson.questions_of(card)
         if not asked:
             return None
-        numbers = f"Question {asked[0].number}" + (f" to {asked[-1].number}" if len(asked) > 1 else "")
+        first, last = asked[0].number, asked[-1].number
+        numbers = f"Questions {first} to {last}" if len(asked) > 1 else f"Question {first}"
         told = prose.blocks(card["instructions"]) if card.get("instructions") else None
         return join([el("h2", inline(card["title"])), told, el("p", f"{numbers} of the quiz.")])
 

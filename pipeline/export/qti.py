@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from pipeline.export import markup
 from pipeline.export.base import Selection, packed
-from pipeline.export.responses import CHOICE, ESSAY, NUMBER, SHORT, Response, responses
+from pipeline.export.responses import CHOICE, ESSAY, MONEY, NUMBER, SHORT, Response, responses
 from pipeline.html import slug
 from pipeline.publish.questions import ShownQuestion
 from pipeline.publish.view import CourseView, LessonView
@@ -186,7 +186,7 @@ def _interaction(response: Response, asked: ShownQuestion) -> str:
         note = f"<p>{response.note}</p>" if response.note else ""
         return f'<p><textEntryInteraction {name} expectedLength="{_LINE}"/></p>{note}'
     field, unit = f'<textEntryInteraction {name} expectedLength="{_NUMBER}"/>', markup.line(response.unit)
-    return f"<p>{unit} {field}</p>" if unit in ("£", "$", "€") else f"<p>{' '.join(filter(None, (field, unit)))}</p>"
+    return f"<p>{unit} {field}</p>" if response.unit in MONEY else f"<p>{' '.join(filter(None, (field, unit)))}</p>"
 
 
 def _rule(response: Response) -> str:

@@ -31,14 +31,8 @@ _WORD, _ARTICLE = re.compile(r"[a-z]{3,}"), re.compile(r"(?:an?|the) ", re.IGNOR
 _FEW_WORDS, _MOST_WAYS = 3, 16
 #: A number as questions print it, and how pupils are told a unit.
 _GIVEN = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_UNITS = {
-    "£": "in pounds",
-    "$": "in dollars",
-    "€": "in euros",
-    "%": "as a percentage",
-    "°": "in degrees",
-    "p": "in pence",
-}
+MONEY = {"£": "in pounds", "$": "in dollars", "€": "in euros"}
+_UNITS = {**MONEY, "%": "as a percentage", "°": "in degrees", "p": "in pence"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +78,7 @@ def whole(asked: ShownQuestion) -> Response:
 def number_of(text: str) -> str:
     """Return the digits of a text that is one number, with or without its unit; "" for another text."""
     try:
-        found = read(text)
+        found = read(text.replace(_money(text), "£"))
         return _digits(found[0].sides[-1]) if len(found) == 1 and _is_number(found[0]) else ""
     except (NotReadError, RoundingError):
         return ""
@@ -94,9 +88,10 @@ def _response(asked: ShownQuestion, ask: str, answer: str, also: Sequence[str]) 
     if _BY_HAND.search(ask):
         return Response(ESSAY)
     try:
-        found = read(answer, frozenset(_WORD.findall(f"{asked.ask} {ask}".lower())))
+        money = _money(answer)
+        found = read(answer.replace(money, "£"), frozenset(_WORD.findall(f"{asked.ask} {ask}".lower())))
         if len(found) == 1 and _is_number(found[0]):
-            return _number(found[0].sides[-1], ask, forms.rounding(ask) or forms.rounding(asked.ask))
+            return _number(found[0].sides[-1], money, ask, forms.rounding(ask) or forms.rounding(asked.ask))
         ways = tuple(dict.fromkeys(typed_ways(found)))[:_MOST_WAYS]
         return Response(SHORT, accepted=ways, note=TYPING)
     except (NotReadError, RoundingError):
@@ -111,6 +106,11 @@ def _words(answer: str, also: Sequence[str]) -> Response:
         return Response(ESSAY)
     bare = [_ARTICLE.sub("", text, count=1) for text in short if _ARTICLE.match(text)]
     return Response(SHORT, accepted=tuple(dict.fromkeys([*short, *bare])))
+
+
+def _money(text: str) -> str:
+    """Return the sign of money in a text; what reads formulas knows pounds."""
+    return next((sign for sign in MONEY if sign in text), "£")
 
 
 # --- numbers ----------------------------------------------------------------------------------------
@@ -137,12 +137,11 @@ def _plain(value: Decimal) -> str:
     return "0" if text in ("-0", "") else text
 
 
-def _number(side: PrintedSide, ask: str, rule: str) -> Response:
-    digits = _digits(side)
-    unit = side.unit
+def _number(side: PrintedSide, money: str, ask: str, rule: str) -> Response:
+    digits, unit = _digits(side), side.unit.replace("£", money)
     note = f"Type the number only, {_UNITS.get(unit, f'in {unit}')}." if unit else ""
     tolerance = _tolerance(rule, Decimal(digits), ask)
-    ways = tuple(_written(side, digits, bool(rule)))
+    ways = tuple(_written(side.places or 0, digits, unit, bool(rule)))
     return Response(NUMBER, number=digits, tolerance=tolerance, unit=unit, accepted=ways, note=note)
 
 
@@ -165,18 +164,16 @@ def _step(rule: str, value: Decimal) -> Decimal:
     return Decimal(1).scaleb(value.adjusted() - int(count) + 1) if value else Decimal(0)
 
 
-def _written(side: PrintedSide, digits: str, rounded: bool) -> Iterator[str]:
+def _written(places: int, digits: str, unit: str, rounded: bool) -> Iterator[str]:
     """Yield the ways to write a number where texts are compared: with its zeros, thousands and unit."""
-    value, places = Decimal(digits), side.places or 0
-    shown = f"{value:.{places}f}"
-    ways = [shown] if rounded and side.unit != "£" else [shown, digits]
-    if side.unit == "£" and places in (0, 2):
+    value, money = Decimal(digits), unit in MONEY
+    ways = [f"{value:.{places}f}"] if rounded and not money else [f"{value:.{places}f}", digits]
+    if money and places in (0, 2):
         ways += [f"{value:.2f}"]
     ways += [f"{Decimal(way):,}" for way in ways if abs(value) >= 1000]
     for way in dict.fromkeys(ways):
         yield way
-        if side.unit == "£":
-            yield f"-£{way[1:]}" if way.startswith("-") else f"£{way}"
-        elif side.unit:
-            yield f"{way} {side.unit}"
-            yield f"{way}{side.unit}"
+        if money:
+            yield f"-{unit}{way[1:]}" if way.startswith("-") else f"{unit}{way}"
+        elif unit:
+            yield from (f"{way} {unit}", f"{way}{unit}")

@@ -67,6 +67,8 @@ def test_every_item_says_what_the_course_does(name: str) -> None:
             assert not said.holds(asked.item["feedback"])
             declared = root.findall(f"{_Q}responseDeclaration")
             assert len(declared) == max(len(asked.parts), 1)
+            choices = [read_back.of_markup(read_back.bare(one)) for one in body.iter(f"{_Q}simpleChoice")]
+            assert choices == [read_back.of_text(option.text) for option in asked.options]
             if asked.key:
                 assert declared[0].findtext(f"{_Q}correctResponse/{_Q}value") == asked.key.letter
 
