@@ -14,7 +14,7 @@ from typing import Any
 
 from pipeline.drawing import figure as draw
 from pipeline.export.base import Selection, repacked
-from pipeline.export.pictures import picture
+from pipeline.formulas.pictures import picture
 from pipeline.html import Html, clean, el, join, slug
 from pipeline.publish import mathml, prose, tex
 from pipeline.publish.questions import ShownQuestion, divided

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.drawing import figure as draw
-from pipeline.export import spoken
 from pipeline.export.base import repacked
-from pipeline.export.passages import Formula, Piece, blocks, line
-from pipeline.export.pictures import Picture, formula, picture
-from pipeline.export.plain_text import formula as in_characters
+from pipeline.formulas import spoken
+from pipeline.formulas.passages import Formula, Piece, blocks, line
+from pipeline.formulas.pictures import Picture, formula, picture
+from pipeline.formulas.plain_text import formula as in_characters
 from pipeline.html import clean
 
 #: Lengths in points: a slide of 16 to 9, its margin, where text begins, how far it goes.

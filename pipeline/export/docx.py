@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.export.base import Selection, repacked
-from pipeline.export.omml import OfficeMaths
 from pipeline.export.paper import documents
 from pipeline.export.paper_data import Data
-from pipeline.export.passages import Formula, line
-from pipeline.export.pictures import Picture
+from pipeline.formulas.omml import OfficeMaths
+from pipeline.formulas.passages import Formula, line
+from pipeline.formulas.pictures import Picture
 from pipeline.html import clean
 from pipeline.publish.figures import squared_paper
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from pipeline.drawing import figure as draw
 from pipeline.export.base import Selection
-from pipeline.export.pictures import picture
-from pipeline.export.plain_text import plain
+from pipeline.formulas.pictures import picture
+from pipeline.formulas.plain_text import plain
 from pipeline.publish.questions import ShownQuestion
 from pipeline.publish.view import CourseView, LessonView
 

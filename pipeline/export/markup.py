@@ -8,8 +8,8 @@ from html import escape, unescape
 from typing import Any, NamedTuple
 
 from pipeline.drawing import figure as draw
-from pipeline.export.pictures import Picture, picture
-from pipeline.export.plain_text import plain
+from pipeline.formulas.pictures import Picture, picture
+from pipeline.formulas.plain_text import plain
 from pipeline.frameworks import region_of
 from pipeline.html import clean, count, el
 from pipeline.publish import prose

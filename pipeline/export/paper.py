@@ -9,8 +9,8 @@ from typing import Any
 from pipeline.export import paper_data
 from pipeline.export.base import Selection
 from pipeline.export.paper_data import Data, figures, passages, words
-from pipeline.export.plain_text import plain
 from pipeline.export.worksheet import SheetQuestion, SheetSection, Worksheet, sheets
+from pipeline.formulas.plain_text import plain
 from pipeline.frameworks import region_of
 from pipeline.html import clean, count
 from pipeline.publish.answers_page import MARKS, WORDS, wrong_answers

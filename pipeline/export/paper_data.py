@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.drawing import figure as draw
-from pipeline.export import spoken
-from pipeline.export.passages import Formula, Piece, blocks, line
-from pipeline.export.pictures import picture
-from pipeline.export.typst_maths import TALL, tree
+from pipeline.formulas import spoken
+from pipeline.formulas.passages import Formula, Piece, blocks, line
+from pipeline.formulas.pictures import picture
+from pipeline.formulas.typst_maths import TALL, tree
 
 Data = dict[str, Any]
 

@@ -9,10 +9,10 @@ from importlib.resources import files as package_files
 from typing import TYPE_CHECKING
 
 from pipeline.errors import PublishError
-from pipeline.export import typst_maths
 from pipeline.export.base import Selection
 from pipeline.export.paper import documents
 from pipeline.export.paper_data import Data
+from pipeline.formulas import typst_maths
 
 if TYPE_CHECKING:
     from typst import Fonts

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.export.base import Selection
 from pipeline.export.deck import UNDER, Deck, SlideItem, items
-from pipeline.export.plain_text import plain
+from pipeline.formulas.plain_text import plain
 from pipeline.frameworks import region_of
 from pipeline.html import clean, count
 from pipeline.publish.lesson_page import calculator_rule, kind_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from pipeline.export.keyboard import typed_ways
+from pipeline.formulas.keyboard import typed_ways
 from pipeline.html import clean
 from pipeline.maths import forms
 from pipeline.maths.notation import NotReadError, PrintedSide, PrintedStatement, read

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import pytest
 
 from pipeline.export.base import TEACHER, Selection, audience, export
-from pipeline.export.omml import MATHS, OfficeMaths
-from pipeline.export.passages import Formula, line
+from pipeline.formulas.omml import MATHS, OfficeMaths
+from pipeline.formulas.passages import Formula, line
 from pipeline.publish.base import Bundle
 from pipeline.publish.view import CourseView
 from tests import publishing

@@ -8,8 +8,8 @@ from statistics import mean
 import pytest
 
 from pipeline.export.base import CHALLENGE, CORE, DIFFICULTIES, SUPPORT
-from pipeline.export.passages import Formula, Run, blocks, line
 from pipeline.export.worksheet import Worksheet, sheets
+from pipeline.formulas.passages import Formula, Run, blocks, line
 from pipeline.publish.view import CourseView, LessonView
 from tests import publishing
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline.export.base import Selection, export
-from pipeline.export.plain_text import plain
+from pipeline.formulas.plain_text import plain
 from pipeline.publish.view import CourseView
 from tests.publishing import HOSTILE
 from tests.sites import BUNDLES

@@ -24,7 +24,7 @@ _CLASSES = {"/": "normal", "%": "normal", "°": "normal", "|": "normal", "?": "n
 @cache
 def source() -> str:
     """Return maths.typ: the functions that set trees."""
-    return (files("pipeline.export") / "maths.typ").read_text(encoding="utf-8")
+    return (files("pipeline.formulas") / "maths.typ").read_text(encoding="utf-8")
 
 
 def tree(node: Element) -> Tree:

@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from pipeline.drawing import figure as draw
-from pipeline.export import typst_maths
+from pipeline.formulas import typst_maths
 
 #: A column of 300 units is 78 mm wide on paper, so letters of a drawing are 11 pt high.
 MM_A_UNIT = 0.26

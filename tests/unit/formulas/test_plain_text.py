@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.export.plain_text import formula, plain
+from pipeline.formulas.plain_text import formula, plain
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.export.spoken import words
+from pipeline.formulas.spoken import words
 
 
 @pytest.mark.parametrize(

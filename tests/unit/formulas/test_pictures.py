@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pipeline.drawing import figure as drawing
-from pipeline.export.pictures import formula, picture
+from pipeline.formulas.pictures import formula, picture
 from pipeline.publish import mathml
 from tests.figures import EXAMPLES
 
