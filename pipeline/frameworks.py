@@ -96,6 +96,9 @@ class Region:
     coin: str = ""
     coin_name: str = ""
     units: str = "metric units"
+    #: Words of pages that are spelt in two ways.
+    licence: str = "Licence"
+    practised: str = "Practised"
     #: What a question asks where a sum is to be written as a product.
     factorise: str = "factorise"
     #: The rule on all this, as the author of lessons reads it.
@@ -226,7 +229,8 @@ REGIONS: Mapping[str, Region] = {
     "united_states": Region(
         title="the United States", language="en-US", english="American English", spelling="american", currency="$",
         money="dollars", whole="whole dollars", coins="cents", coin="¢",
-        coin_name="cent", factorise="Factor", units="the units of the course, metric or customary",
+        coin_name="cent", factorise="Factor", licence="License",
+        practised="Practiced", units="the units of the course, metric or customary",
         rule="American spelling (color, center, meter, math), dollars and cents, the units of the course.",
         foreign=rf"{FOREIGN_POUND}\s?\d|\b\d+(?:p\b|\s?pence\b)",
         natural="a bus fare in Tulsa, not a flag on every line",

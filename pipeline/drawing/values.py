@@ -20,12 +20,14 @@ _RAISE = str.maketrans("0123456789-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻")
 #: Units that may follow their number without a blank; any word may follow after one.
 _CLOSE = r"(?:mm|cm|km|m|kg|mg|g|kN|N|kJ|J|kW|W|kHz|Hz|mV|kV|V|mA|A|kΩ|Ω|[µμ]F|°C?|%|s|h)"
 _QUANTITY = re.compile(
-    rf"£?\s*(?P<number>[-−+]?(?:{NUMBER}|\d*√\d+))(?P<unit>{_CLOSE}(?![A-Za-z])|\s+[^\d\s+−=*/-].*|)\Z"
+    rf"[£$€]?\s*(?P<number>[-−+]?(?:{NUMBER}|\d*√\d+))(?P<unit>{_CLOSE}(?![A-Za-z])|\s+[^\d\s+−=*/-].*|)\Z"
 )
 _GREEK = {"alpha": "α", "beta": "β", "theta": "θ", "lambda": "λ", "phi": "φ", "mu": "μ", "pi": "π", "Omega": "Ω",
           "le": "≤", "ge": "≥"}  # fmt: skip
 _TEX: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
-    (re.compile(r"\\[()]|\$|\\(?:left|right)|\\,"), ""),
+    (re.compile(r"\\[()]|\\(?:left|right)|\\,"), ""),
+    # A formula between dollars, not an amount of them.
+    (re.compile(r"\$([^$\d\s][^$]*)\$"), r"\1"),
     (re.compile(r"\\d?frac\{([^{}]*)\}\{([^{}]*)\}"), r"\1/\2"),
     (re.compile(r"\\sqrt\{([^{}]*)\}"), r"√\1"),
     (re.compile(r"\bsqrt\((\w+)\)"), r"√\1"),
@@ -70,7 +72,7 @@ def number(value: str) -> float:
     Raises:
         FigureFault: It is no number.
     """
-    shown = re.sub(r"(?<=\d)[,\u202f\u00a0](?=\d{3}\b)", "", value.strip().replace("−", "-").lstrip("+£"))
+    shown = re.sub(r"(?<=\d)[,\u202f\u00a0](?=\d{3}\b)", "", value.strip().replace("−", "-").lstrip("+£$€"))
     sign, root = (-1, shown[1:]) if shown.startswith("-") else (1, shown)
     try:
         if found := _ROOT.match(root):
@@ -108,7 +110,7 @@ def quantity(value: str) -> Quantity:
         return Quantity(value, None)
     unit = found["unit"].strip()
     text = f"{value.removesuffix(unit).rstrip()} {unit}" if unit and unit[0] not in "°%" else value
-    return Quantity(text, number(found["number"]), unit or ("£" if value.startswith("£") else ""))
+    return Quantity(text, number(found["number"]), unit or (value[0] if value[0] in "£$€" else ""))
 
 
 def size(value: str) -> Quantity:

@@ -23,9 +23,9 @@ SOLVED = {
     "differs": "A second solver, who saw the question only, found another answer: look at it.",
 }
 
-#: An option that is one number: a sign, pounds, digits or a fraction; what follows is its unit.
+#: An option that is one number: a sign, money, digits or a fraction; what follows is its unit.
 _NUMBER = re.compile(
-    r"(?P<pounds>£?)(?P<sign>[-−]?)(?P<pounds_after>£?)"
+    r"(?P<money>[£$€]?)(?P<sign>[-−]?)(?P<money_after>[£$€]?)"
     r"(?:\\frac\{(?P<top>\d+)\}\{(?P<bottom>\d+)\}|(?P<digits>\d[\d,]*(?:\.\d+)?)(?:/(?P<under>[1-9]\d*))?)"
     r"(?P<unit>[^\d=<>]*)\Z"
 )
@@ -77,7 +77,7 @@ def _number(text: str) -> tuple[Fraction, str] | None:
         return None
     top, under = found["top"] or found["digits"].replace(",", ""), found["bottom"] or found["under"] or "1"
     value = Fraction(top) / (int(under) or 1)
-    return -value if found["sign"] else value, (found["pounds"] or found["pounds_after"]) + found["unit"].strip()
+    return -value if found["sign"] else value, (found["money"] or found["money_after"]) + found["unit"].strip()
 
 
 class ShownOption(NamedTuple):

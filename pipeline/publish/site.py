@@ -11,7 +11,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
-from pipeline.frameworks import standing
+from pipeline.frameworks import region_of, standing
 from pipeline.html import Html, clean, count, el, join, section
 from pipeline.publish import answers_page, data, lesson_page
 from pipeline.publish.answers_page import solved_line
@@ -130,7 +130,7 @@ def _cross_cutting(view: CourseView, group: CourseGroup) -> Html:
     rows = []
     for outcome in group.outcomes:
         used = [lesson.order for lesson in view.lessons if outcome.id in lesson.entry.get("cross_cutting", ())]
-        where = f"Practised in lessons {ranges(used)}." if used else "In no lesson yet."
+        where = f"{region_of(view.bundle.course).practised} in lessons {ranges(used)}." if used else "In no lesson yet."
         rows.append(el("li", el("p", inline(outcome.title)), el("p", where, cls="muted")))
     return section(f"g-{group.id}", f"Cross-cutting skills: {group.title}", el("ul", rows, cls="outcomes"))
 
@@ -220,7 +220,7 @@ def about(view: CourseView) -> Page:
         ("warnings", "Warnings of the checks", _warnings(view)),
         ("nobody", "What nobody checked", _nobody(view)),
         ("sources", "Where the course facts come from", _sources(view)),
-        ("mistakes", "Licence and mistakes", _mistakes(view)),
+        ("mistakes", f"{region_of(view.bundle.course).licence} and mistakes", _mistakes(view)),
     ]
     sections = [section(anchor, title, content) for anchor, title, content in parts if content]
     body = join([el("h1", "About this course"), el("p", by_line(view), cls="lede"), sections])

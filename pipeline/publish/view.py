@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from pipeline.frameworks import region_of
 from pipeline.html import clean, slug
 from pipeline.publish.base import Bundle
 from pipeline.publish.questions import ShownQuestion
@@ -249,7 +250,8 @@ class CourseView:
     @property
     def rights_line(self) -> str:
         """Return the same as a line for people: "Licence: not stated. Attribution: not stated."."""
-        return " ".join(f"{name.capitalize()}: {said.rstrip('.')}." for name, said in self.rights.items())
+        names = {"licence": region_of(self.bundle.course).licence, "attribution": "Attribution"}
+        return " ".join(f"{names[name]}: {said.rstrip('.')}." for name, said in self.rights.items())
 
     @property
     def assessment(self) -> Mapping[str, Any]:

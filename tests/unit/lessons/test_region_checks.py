@@ -87,6 +87,13 @@ def test_words_of_the_other_spelling_are_found(text: str, british: str, american
     assert [(misspelt(text, name) or ("",))[0] for name in ("british", "american", "")] == [british, american, ""]
 
 
+def test_kinds_of_cards_are_words_of_no_spelling() -> None:
+    lesson, entry = fresh(), {**scheme_of(course(), 1)[0], "points": ["p1"]}
+    assert any(card["kind"] == "modelling" for card in lesson["cards"])
+    told = check_lesson(lesson, entry=entry, course={**course(), "region": "USA"})
+    assert not [each for each in told if each.check == 30 and each.where.endswith(".kind")]
+
+
 def test_feet_and_meters_are_units() -> None:
     fence = json.loads(FARE.replace("£7.50", "7.5 feet").replace("£2.50", "2.50 feet").replace("cost of", "length of"))
     fence["ask"] = "A board is 2.50 feet long. Calculate the length of 3 boards in feet."
