@@ -61,7 +61,7 @@ def test_a_course_of_words_is_not_said_to_be_computed() -> None:
     card = {"kind": "exit_ticket", "title": "Before you go", "minutes": 5, "items": [item("The town grew.")]}
     rows = [{**row, "checks": {}, "lesson": {**row["lesson"], "cards": [card]}} for row in bundle.lessons]
     about = site.build(replace(bundle, lessons=rows))["about.html"].decode()
-    assert "answered in words" in about
+    assert "is a calculation for code to check" in about
     assert "were checked by calculation" not in about
 
 
