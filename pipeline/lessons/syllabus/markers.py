@@ -25,7 +25,10 @@ _CODE = re.compile(
     r"(?P<code>[A-Z]{1,8}[ -]?\d{1,4}[A-Za-z]?(?:[.-]\w{1,4})*|\d{1,2}(?:\.[A-Z]{1,4})+(?:\.\w{1,3})+)[.:)]?\s+"
     r"(?P<rest>\S.*)"
 )
-_ALONE = re.compile(rf"[{_BULLETS}{_DASHES}]|\d{{1,3}}(?:\.\d{{1,3}})+\.?|\d{{1,3}}[.)]?|\(?[a-z]\)|\([ivx]+\)")
+_ALONE = re.compile(
+    rf"[{_BULLETS}{_DASHES}]|\d{{1,3}}(?:\.\d{{1,3}})+\.?|\d{{1,3}}[.)]?|\(?[a-z]\)|\([ivx]+\)"
+    r"|[A-Z]{1,5}\d+(?:\.\d+)+|\d{1,2}(?:\.[A-Z]{1,4})+(?:\.\w{1,3})+"
+)
 _HEADING_WORD = re.compile(
     r"(?i)(unit|module|topic|section|theme|chapter|part|area|key area|strand|component|paper|domain|block|term|unité|"
     r"thème|chapitre|unidad|tema|kapitel|thema|lernfeld)\s+(\d{1,2}([.]\d{1,2})*|[A-Z]|[IVX]{1,4})(?![\w])"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -80,7 +81,7 @@ def read_outcomes(text: str, *, markdown: bool = False) -> SourceTree:
     lead_ins = [piece.line for piece in pieces if _is_lead_in(piece)]
     if lead_ins:
         notes.append(f"Sentences that lead into a list were left out ({lines(lead_ins)}).")
-    roots, title = _tree([piece for piece in pieces if not _is_lead_in(piece)])
+    roots, title = _tree([piece for piece in pieces if not _is_lead_in(piece)], notes)
     return SourceTree(roots, title, notes)
 
 
@@ -129,7 +130,7 @@ def _with_marks(rows: Iterator[TextLine]) -> list[TextLine]:
 def _pieces(rows: Sequence[TextLine], marks: Marks, joins: _Joins, whole: str) -> list[_Piece]:
     width = max((len(row.text) + row.indent for row in rows), default=0)
     pieces: list[_Piece] = []
-    found = [marks.of(row.text) for row in rows]
+    found = _with_chapters([marks.of(row.text) for row in rows])
     for place, (row, marker) in enumerate(zip(rows, found, strict=True)):
         heading, text = as_heading(row.text) if marker is None else ("", marker.rest)
         last = pieces[-1] if pieces else None
@@ -139,6 +140,18 @@ def _pieces(rows: Sequence[TextLine], marks: Marks, joins: _Joins, whole: str) -
             continue
         pieces.append(_Piece(text, row.number, row.indent, row.gap, len(row.text) + row.indent, marker, heading))
     return pieces
+
+
+def _with_chapters(found: Sequence[Marker | None]) -> list[Marker | None]:
+    """Return the marks of lines; a plain number that the next one goes on from, 2 before 2.1, counts with it."""
+    marks: list[Marker | None] = []
+    following: Marker | None = None
+    for marker in reversed(found):
+        if marker and marker.kind == "number" and following and following.kind == "decimal":
+            marker = replace(marker, kind="decimal") if following.code == f"{marker.code}.1" else marker
+        marks.append(marker)
+        following = marker or following
+    return marks[::-1]
 
 
 def _continues(last: _Piece, row: TextLine, marker: Marker | None, width: int) -> bool:
@@ -223,8 +236,9 @@ def _is_lead_in(piece: _Piece) -> bool:
     return not piece.marker and piece.text.endswith(_LEADS) and bool(LEAD_IN.fullmatch(piece.text))
 
 
-def _tree(pieces: Sequence[_Piece]) -> tuple[list[ListItem], str]:
+def _tree(pieces: Sequence[_Piece], notes: list[str]) -> tuple[list[ListItem], str]:
     """Return the nodes that stand below nothing, and the title of the whole where it has one."""
+    labels = Counter(piece.text for piece in pieces if piece.heading)
     top = ListItem("", heading=True)
     headings: list[tuple[str, ListItem]] = []
     items: list[tuple[Marker, int, ListItem]] = []
@@ -233,6 +247,14 @@ def _tree(pieces: Sequence[_Piece]) -> tuple[list[ListItem], str]:
         node = ListItem(
             _trimmed(piece.text), piece.line, marker.code if marker else "", bool(piece.heading), not marker
         )
+        if piece.heading and (labels[piece.text] > 1 or _ASIDE.match(piece.text)):
+            headings, items = _above(headings, _LABEL), []
+            parent = headings[-1][1] if headings else top
+            aside = bool(_ASIDE.match(piece.text))
+            headings.append((_LABEL, node if aside else parent))
+            if aside:
+                notes.append(f'What stands below "{piece.text}" was left out (line {piece.line}).')
+            continue
         if piece.heading:
             node.loose = False
             headings, items = [*_above(headings, piece.heading), (piece.heading, node)], []
@@ -254,7 +276,13 @@ def _trimmed(text: str) -> str:
 
 
 #: Kinds of headings, the highest first; those in words stand among each other as they first appear.
-_RANKS = ("#1", "#2", "#3", "#4", "#5", "#6", "word", "capitals", "bold", "plain")
+_RANKS = ("#1", "#2", "#3", "#4", "#5", "#6", "word", "capitals", "bold", "plain", "label")
+#: A heading that stands again and again, "Statutory requirements", is none of its own: it labels what is below another.
+_LABEL = _RANKS[-1]
+#: Labels of what is said to teachers, not to be learned.
+_ASIDE = re.compile(
+    r"(?i)(notes|guidance|non-statutory|teach(er|ing) (notes|guidance)|suggested|resources|prior learning)\b"
+)
 
 
 def _above(headings: Sequence[tuple[str, ListItem]], kind: str) -> list[tuple[str, ListItem]]:
@@ -295,13 +323,9 @@ def _is_beside(other: Marker, its_indent: int, marker: Marker, indent: int) -> b
     """Say whether two items are of one list."""
     if other.kind == "bullet" or marker.kind == "bullet":
         return other.kind == marker.kind and other.style == marker.style and abs(its_indent - indent) < 2
-    if {other.kind, marker.kind} <= {"decimal", "number"} and "decimal" in (other.kind, marker.kind):
-        if other.depth != marker.depth:
-            return False
-        return other.kind == marker.kind
     if {other.kind, marker.kind} == {"letter", "roman"}:
         # i) after h) is a letter; so is v) after u).
         return other.style == marker.style and ord(marker.code[0].lower()) == ord(other.code[0].lower()) + 1
-    if other.kind == "code":
-        return marker.kind == "code" and other.depth == marker.depth
+    if other.kind in ("code", "decimal"):
+        return marker.kind == other.kind and other.depth == marker.depth
     return other.kind == marker.kind and other.style == marker.style

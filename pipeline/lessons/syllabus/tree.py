@@ -53,8 +53,10 @@ def groups_of(reading: SourceTree, title: str) -> tuple[list[ListItem], list[str
         roots = roots[0].below
     headed, alone = _parted(roots)
     found = [ListItem(title, alone[0].line, below=alone)] if alone else []
+    # Where one group holds lists of lists of lists, what is below each is a group.
+    deep = any(_height(root) > _FLOORS for root in headed)
     for root in headed:
-        found += _split(root)
+        found += _split(root, deep=deep)
     groups = [replace(group, below=[_outcome(out, notes) for out in group.below]) for group in found]
     notes += _repeats(groups)
     for group in groups:
@@ -123,14 +125,14 @@ def _dropped(nodes: list[ListItem], notes: list[str]) -> list[ListItem]:
     return roots
 
 
-def _split(group: ListItem) -> Iterator[ListItem]:
+def _split(group: ListItem, *, deep: bool) -> Iterator[ListItem]:
     """Yield a group, or, where headings stand within it, each of them as one that carries both titles."""
-    inner = [low for low in group.below if low.below and _height(low) >= _FLOORS]
+    inner = [low for low in group.below if low.below and (deep or _height(low) >= _FLOORS)]
     rest = [low for low in group.below if low not in inner]
     if rest:
         yield replace(group, below=rest)
     for low in inner:
-        yield from _split(replace(low, text=f"{group.text} – {low.text}", code=low.code))
+        yield from _split(replace(low, text=f"{group.text} – {low.text}", code=low.code), deep=False)
 
 
 def _outcome(node: ListItem, notes: list[str]) -> ListItem:

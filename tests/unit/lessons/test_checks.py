@@ -35,6 +35,23 @@ def found(lesson: Json) -> set[tuple[int, str, str]]:
     return {(each.check, each.severity, each.where) for each in check_lesson(lesson, entry=ENTRY, course=course())}
 
 
+def test_years_of_a_question_without_a_calculation_need_not_stand_in_it() -> None:
+    words: Json = {
+        "tests": ["point 1"], "answer": "Edward I called a parliament in 1295, thirty years after the one of 1265.",
+        "working": ["Two men and two years belong together."], "marks": ["names both meetings"],
+        "feedback": "Henry III ruled from 1216 to 1272.", "ask": "Describe how the first parliaments began.",
+    }  # fmt: skip
+    assert not list(strangers("c1.q1", Item.model_validate(words), (), ()))
+    summed = {**words, "working": ["Add the two.\n\\(2+3=5\\)"], "answer": "5", "ask": "Work out the sum of 2 and 3."}
+    told = list(strangers("c1.q1", Item.model_validate(summed), (), ()))
+    assert [fault.where for fault in told] == ["c1.q1.feedback"]
+    # A year that is asked for is known, not worked out.
+    lesson = fresh()
+    lesson["cards"][3]["items"][0] = {**words, "answer": "1085", "feedback": "It was late in his reign.",
+                                      "ask": "In which year did William order the survey?"}  # fmt: skip
+    assert not [each for each in found(lesson) if each[2].startswith("c4.q1.expression")]
+
+
 def test_a_good_lesson_stands_and_rows_are_in_order() -> None:
     assert not [each for each in found(fresh()) if each[1] != "W"]
     numbers = [row.number for row in ROWS]

@@ -81,6 +81,23 @@ TEXTS: list[tuple[str, str, Tree]] = [
     ("Roman numbers and capitals", "I. Cells\n A. Parts\n  1. nucleus\n  2. wall\n B. Uses\n  1. food\nII. Heat\n"
      " A. Cold\n  1. ice\n",
      {"Cells": [("A Parts", ["nucleus", "wall"]), ("B Uses", ["food"])], "Heat": [("A Cold", ["ice"])]}),
+    ("labels that come again under each heading, and what is for teachers",
+     "Number\nStatutory requirements\nPupils should be taught to:\n• read numbers\n• round them\nNotes and guidance\n"
+     "Pupils use counters.\nAlgebra\nStatutory requirements\nPupils should be taught to:\n• use formulae\nNotes and "
+     "guidance\n• letters for numbers\n", {"Number": ["Read numbers", "Round them"], "Algebra": ["Use formulae"]}),
+    ("lists that begin at 1 again below numbers of two parts",
+     "1 Cells\n1.1 Microscopes\nCandidates should be able to:\n1 draw cells\n2 measure cells\n1.2 Parts\n1 name parts, "
+     "limited to:\n• nucleus\n• wall\n2 Heat\n2.1 Metals\n1 compare metals\n",
+     {"Cells – Microscopes": ["1 Draw cells", "2 Measure cells"],
+      "Cells – Parts": [("1 Name parts, limited to", ["nucleus", "wall"])],
+      "Heat – Metals": ["1 Compare metals"]}),
+    ("codes alone on their lines", "7.RP.A.1\nCompute rates, also those of\nareas.\n\n7.RP.A.2\nName relations.\n"
+     "a. Decide whether.\nb. Find the rate.\n",
+     {"Learning outcomes": ["7.RP.A.1 Compute rates, also those of areas",
+                            ("7.RP.A.2 Name relations", ["Decide whether", "Find the rate"])]}),
+    ("a name at the end of a line, no heading", "Chance\nPupils should be taught to:\n• list the outcomes of events in "
+     "tables, in grids and in\nVenn diagrams\n• find chances\n",
+     {"Chance": ["List the outcomes of events in tables, in grids and in Venn diagrams", "Find chances"]}),
     ("French", "Thème 1 : Moi\n• se présenter\n• parler de ses ani-\nmaux\n",
      {"Thème 1 : Moi": ["Se présenter", "Parler de ses animaux"]}),
     ("Chinese", "第一单元 细胞\n1. 描述细胞\n2. 解释扩散\n第二单元 能量\n1. 计算\n",
