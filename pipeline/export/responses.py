@@ -26,7 +26,7 @@ _BY_HAND = re.compile(
     r"\b(?:sketch|draw|plot|construct|show that|prove|explain|justify|describe|discuss|compare|reasons?)\b",
     re.IGNORECASE,
 )
-_WORD, _ARTICLE = re.compile(r"[a-z]{3,}"), re.compile(r"(?:an?|the) ", re.IGNORECASE)
+_WORD, _LITTLE = re.compile(r"[a-z]{3,}"), re.compile(r"(?:(?:at|in|on|by|from) )?(?:(?:an?|the) )?", re.I)
 #: A short answer has at most so many words, and is accepted in at most so many ways.
 _FEW_WORDS, _MOST_WAYS = 3, 16
 #: A number as questions print it, and how pupils are told a unit.
@@ -104,7 +104,7 @@ def _words(answer: str, also: Sequence[str]) -> Response:
     short = [text for text in told if len(text.split()) <= _FEW_WORDS and "\\" not in text and "\n" not in text]
     if told[0] not in short:
         return Response(ESSAY)
-    bare = [_ARTICLE.sub("", text, count=1) for text in short if _ARTICLE.match(text)]
+    bare = [_LITTLE.sub("", text, count=1) for text in short]
     return Response(SHORT, accepted=tuple(dict.fromkeys([*short, *bare])))
 
 

@@ -76,6 +76,8 @@ def test_number_may_be_written_in_the_usual_ways(answer: str, accepted: list[str
         (r"\(x = 2\) or \(x = 3\)", ["x = 2 or x = 3", "2, 3", "2,3", "2 or 3", "2 and 3", "3, 2"]),
         ("(−2, 5)", ["(-2, 5)", "(-2,5)"]),
         ("a scattergraph", ["a scattergraph", "scattergraph"]),
+        ("at Stamford Bridge", ["at Stamford Bridge", "Stamford Bridge"]),
+        ("Harold Godwinson", ["Harold Godwinson"]),
     ],
 )
 def test_line_may_be_typed_in_the_usual_ways(answer: str, accepted: list[str]) -> None:
