@@ -18,9 +18,12 @@ CHOICE, NUMBER, SHORT, ESSAY = "choice", "number", "short answer", "essay"
 
 #: How a formula is typed; the same for all of them, so that it tells nothing of one.
 TYPING = (
-    "Type it in one line: x^2 for a power, sqrt(3) for a root, 3/4 for a fraction, "
+    "Type it in one line: x^2 for a power, sqrt(3) for a root, 3/4 for a fraction, * for times, "
     "a comma and a space between several values."
 )
+_SEVERAL = "Put a comma and a space between several values."
+#: Solutions are joined by such a word; what stands in order is not.
+_ANY_ORDER = re.compile(r"\b(?:or|and)\b")
 #: What code cannot judge by the value or the words alone.
 _BY_HAND = re.compile(
     r"\b(?:sketch|draw|plot|construct|show that|prove|explain|justify|describe|discuss|compare|reasons?)\b",
@@ -92,8 +95,9 @@ def _response(asked: ShownQuestion, ask: str, answer: str, also: Sequence[str]) 
         found = read(answer.replace(money, "£"), frozenset(_WORD.findall(f"{asked.ask} {ask}".lower())))
         if len(found) == 1 and _is_number(found[0]):
             return _number(found[0].sides[-1], money, ask, forms.rounding(ask) or forms.rounding(asked.ask))
-        ways = tuple(dict.fromkeys(typed_ways(found)))[:_MOST_WAYS]
-        return Response(SHORT, accepted=ways, note=TYPING)
+        ways = tuple(dict.fromkeys(typed_ways(found, in_order=not _ANY_ORDER.search(answer))))[:_MOST_WAYS]
+        plain = all(side.places is not None and not side.scale for statement in found for side in statement.sides)
+        return Response(SHORT, accepted=ways, note=_SEVERAL if plain else TYPING)
     except (NotReadError, RoundingError):
         return _words(answer, also)
 

@@ -17,14 +17,21 @@ _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _GAP = "\u00a0"
 
 
-def typed_ways(found: Sequence[PrintedStatement]) -> Iterator[str]:
+def typed_ways(found: Sequence[PrintedStatement], *, in_order: bool) -> Iterator[str]:
     """Yield the ways to type these statements, best first.
+
+    Args:
+        in_order: Several values are right in their order only.
 
     Raises:
         NotReadError: They have something that nobody types.
     """
     if len(found) == 1:
         yield from _ways(found[0])
+        return
+    if in_order:
+        lines = [next(_ways(statement)) for statement in found]
+        yield from (between.join(lines) for between in (", ", ",", " "))
         return
     if len(found) > _FEW_VALUES:
         raise NotReadError("too many values")

@@ -74,6 +74,7 @@ def test_number_may_be_written_in_the_usual_ways(answer: str, accepted: list[str
         (r"\(4.1 \times 10^{22}\)", ["4.1 × 10^22", "4.1×10^22", "4.1 x 10^22"]),
         (r"\(x \geq 3\)", ["x >= 3", "x>=3", "x ≥ 3", "x≥3"]),
         (r"\(x = 2\) or \(x = 3\)", ["x = 2 or x = 3", "2, 3", "2,3", "2 or 3", "2 and 3", "3, 2"]),
+        ("1066, 1215, 1381", ["1066, 1215, 1381", "1066,1215,1381", "1066 1215 1381"]),
         ("(−2, 5)", ["(-2, 5)", "(-2,5)"]),
         ("a scattergraph", ["a scattergraph", "scattergraph"]),
         ("at Stamford Bridge", ["at Stamford Bridge", "Stamford Bridge"]),
@@ -109,6 +110,13 @@ def test_every_part_has_its_own_and_a_choice_is_one() -> None:
     kinds = [[response.kind for response in responses(shown(made))] for made in items()]
     assert kinds[6] == [CHOICE]
     assert kinds[8] == [SHORT, ESSAY]
+
+
+def test_what_is_put_in_order_is_right_in_that_order_only() -> None:
+    response = found("1066, 1215, 1381", "Put these years in order: 1215, 1066, 1381.")
+    assert not [way for way in response.accepted if not way.startswith("1066")]
+    assert "comma" in response.note
+    assert "x^2" not in response.note
 
 
 def test_typing_is_told_the_same_whatever_the_answer() -> None:
