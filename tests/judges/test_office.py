@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -82,3 +83,19 @@ def test_slides_open_in_libreoffice_one_page_each_with_their_questions(soffice: 
         whole = " ".join(re.sub(r"<[^>]*>", "", re.sub(r"<text:(?:s|line-break|tab)[^>]*/>", " ", content)).split())
         for phrase in (each for text in asked(lesson) for each in phrases(text)):
             assert phrase in whole, (lesson.file, phrase)
+
+
+def test_nothing_on_slides_runs_over_their_edges(soffice: str, tmp_path: Path) -> None:
+    reader = shutil.which("pdftotext")
+    if reader is None:
+        pytest.skip("pdftotext (poppler) is not installed")
+    _, paths = exported("pptx", tmp_path)
+    for path in converted(soffice, paths, tmp_path, "pdf"):
+        boxes = subprocess.run([reader, "-bbox", str(path), "-"], check=True, capture_output=True, text=True).stdout
+        for page in boxes.split("<page ")[1:]:
+            wide, high = (float(found) for found in re.findall(r'(?:width|height)="([\d.]+)"', page)[:2])
+            for word in re.findall(r'<word xMin="([\d.]+)" yMin="([\d.]+)" xMax="([\d.]+)" yMax="([\d.]+)"', page):
+                _, top, right, bottom = map(float, word)
+                assert right < wide * 0.96
+                # Text ends above the footer, or is the footer.
+                assert bottom < high * 0.925 or top > high * 0.925
