@@ -10,6 +10,7 @@ from typing import Any
 from pipeline.cost.prices import PriceBook
 from pipeline.engine.preflight import OPTIONS
 from pipeline.engine.remote.parcels import resolve
+from pipeline.engine.setup import check_body
 from pipeline.errors import ConfigError
 from pipeline.llm.base import Model
 from pipeline.store.base import Account, Store
@@ -57,6 +58,8 @@ def model_of(given: Model | str | None) -> Model | None:
         made: Model = resolve(_STAND_IN)() if given == _OFFLINE else resolve(_CLAUDE)(given)
         return made
     _check(given, ("check", "complete"), "model", 'model="claude-sonnet-5-5", or an object with check() and complete()')
+    check_body(given.check, "the model's check()")
+    check_body(given.complete, "the model's complete()", "request")
     return given
 
 
@@ -94,7 +97,7 @@ def check_mapping(given: object, name: str) -> None:
     if given is None or (isinstance(given, Mapping) and all(isinstance(key, str) for key in given)):
         return
     odd = next((key for key in given if not isinstance(key, str)), None) if isinstance(given, Mapping) else None
-    what = f"has the key {odd!r}" if isinstance(given, Mapping) else f"is a {type(given).__name__}"
+    what = f"has the key {odd!r}" if isinstance(given, Mapping) else f"is {given!r:.60}"
     raise ConfigError(
         f'{name} {what}; it must be a mapping such as {{"name": value}}.', code="invalid_argument", argument=name
     )

@@ -277,9 +277,10 @@ class CallLedger:
             # A fault of the adapter: the request may have left.
             self.failed(call, ModelError(f"{type(error).__name__}: {error}", code="adapter_failed", billed="unknown"))
             raise
-        if not isinstance(reply, Reply):
+        if not (isinstance(reply, Reply) and isinstance(reply.text, str)):
+            of = f"Reply of {type(reply.text).__name__}" if isinstance(reply, Reply) else type(reply).__name__
             wrong = ModelRejected(
-                f"The model's complete() returned a {type(reply).__name__}; it returns a Reply.", code="reply_expected",
+                f"The model's complete() returned a {of}; it returns a Reply with a text.", code="reply_expected",
                 hint='Write return Reply(text, "end_turn", usage={…}).', billed="unknown", stops_run=True,
             )  # fmt: skip
             self.failed(call, wrong)

@@ -283,7 +283,7 @@ class Loop:
             begun = [] if follow is None else [_started(follow, follow.attempt, self._steps[follow.node])]
             recorder.append(StepCompleted(
                 path, outputs, checkpoint, route.edges, label, changes, context.saved, scope.reads, scope.attempt,
-                seconds, route.reason, scope.writes or (), self._codes.get(activation.node, ""),
+                seconds, route.reason, scope.writes or (), self._codes.get(activation.node, ""), scope.rejected or (),
             ), known, follow=begun)  # fmt: skip
             if scope.writes:
                 memory.apply(self._running, path, scope.writes)

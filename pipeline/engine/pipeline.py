@@ -30,7 +30,7 @@ from pipeline.engine.remote.coordinator import maps_on
 from pipeline.engine.remote.parcels import load_file
 from pipeline.engine.result import RunResult
 from pipeline.engine.retry import look_up
-from pipeline.engine.setup import Definition, Setup
+from pipeline.engine.setup import Definition, Setup, check_body
 from pipeline.engine.step import StepFunction, StepSpec, step
 from pipeline.errors import ConfigError, GraphError
 from pipeline.graph.model import Edge, Graph, Node, chain
@@ -111,6 +111,7 @@ class Pipeline:
         """
         check_arguments("run", unknown, _names(Pipeline.run))
         check_mapping(params, "params")
+        check_mapping(pins, "pins")
         setup = self._setup(
             {"max_cost_usd": DEFAULT_CEILING_USD}, options, clock or SystemClock(), listener, executor,
             store=store, model=model, services=services or {}, prices=prices, account=account,
@@ -152,6 +153,10 @@ class Pipeline:
             RunNotFound, RunLocked, CheckpointCorrupt, SettingsConflict, NeedsConfirmation: See Engine.resume.
         """
         check_arguments("resume", unknown, _names(Pipeline.resume))
+        if not isinstance(run_id, str):
+            text = f"resume was given a {type(run_id).__name__}; it takes the id of a run."
+            hint = 'Write resume(result.run_id, …), or resume("latest", …).'
+            raise ConfigError(text, code="invalid_argument", argument="run_id", hint=hint)
         check_mapping(params, "params")
         setup = self._setup(
             {}, options, clock or SystemClock(), listener, executor, store=store, model=model,
@@ -171,9 +176,9 @@ class Pipeline:
         **given: Any,
     ) -> Setup:
         check_mapping(options, "options")
-        if not (listener is None or callable(listener)):
-            text = f"listener= is a {type(listener).__name__}; it must be a function that takes an event."
-            raise ConfigError(text, code="invalid_argument", argument="listener")
+        check_mapping(given["services"], "services")
+        if listener is not None:
+            check_body(listener, "the listener", "event")
         options = {**defaults, **(options or {})}
         # An executor given from Python has no name that a command could repeat.
         checked = {"executor": None, **check_options(options, self.definition.graph.nodes, self._own_options)}

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 StepFunction = Callable[["StepContext"], Any]
 #: Effect classes: what work does outside the run.
 EFFECTS = ("pure", "read", "write", "external", "human")
+#: What people want of an async body.
+_AT_ONCE = "Several calls at once are the items of a ctx.map(…)."
 _ASYNC = CO_COROUTINE | CO_ASYNC_GENERATOR
 #: Effects that act outside the run: never blindly repeated, and durable before they begin.
 UNSAFE = frozenset({"write", "external"})
@@ -122,37 +124,34 @@ def check_effect(effect: str) -> None:
 
 
 def check_body(body: Any, what: str, *arguments: str) -> None:
-    """Refuse what cannot be the code of a step or task, before it is called.
+    """Refuse what cannot be a function that is called with these arguments, before it is called.
 
     Args:
         what: What it is the code of.
-        arguments: What it is called with.
 
     Raises:
         ConfigError: It is no function of so many arguments, or an async one.
     """
     called = f"({', '.join(arguments)})"
     if not callable(body):
-        text = f"The code of {what} must be a function of {called}, not a {type(body).__name__}."
+        text = f"The code of {what} must be a function of {called}, not {body!r:.60}."
         raise ConfigError(text, code="invalid_body")
     function = getattr(body, "__func__", body)
     if not isinstance(function, FunctionType):
         return
     code, count = function.__code__, len(arguments) + (function is not body)
     if code.co_flags & _ASYNC:
-        raise async_body(f"{function.__name__}()")
+        raise async_body(f"{function.__name__}()", _AT_ONCE if "ctx" in arguments else "")
     least = code.co_argcount - len(function.__defaults__ or ())
     if not (least <= count and (count <= code.co_argcount or code.co_flags & CO_VARARGS)):
         text = f"{function.__name__}() is the code of {what}, which is called with {called}; it takes other arguments."
         raise ConfigError(text, code="invalid_body", hint=f"Write def NAME{called}: …")
 
 
-def async_body(what: str) -> ConfigError:
-    """Return the error of a step or task whose code is a coroutine."""
-    return ConfigError(
-        f"{what} is async; the code of a step or task is a plain function: write `def`, and asyncio.run(…) around what "
-        "is awaited.", code="async_body", hint="Several calls at once are the items of a ctx.map(…).",
-    )  # fmt: skip
+def async_body(what: str, hint: str = _AT_ONCE) -> ConfigError:
+    """Return the error of a function of the user's that is a coroutine."""
+    text = f"{what} is async; it must be a plain function: write `def`, and asyncio.run(…) around what is awaited."
+    return ConfigError(text, code="async_body", hint=hint)
 
 
 def settled(result: Any, what: str) -> Any:

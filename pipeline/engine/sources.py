@@ -142,7 +142,8 @@ class Sources:
         if name not in self._pins:
             blob = self.state.pins.get(name)
             if blob is None:
-                raise ConfigError(f"This run is not pinned to {name!r}.", code="unknown_pin")
+                text, hint = f"This run is not pinned to {name!r}.", _known(name, list(self.state.pins))
+                raise ConfigError(text, code="unknown_pin", hint=hint)
             self._pins[name] = self.values.blob(blob)
         return fresh(self._pins[name])
 
@@ -154,7 +155,10 @@ class Sources:
         """
         blob = self._artifact(name)
         if blob is None:
-            raise ConfigError(f"No step has saved an artifact {name!r}.", code="unknown_artifact")
+            with self._recorder.reading() as state:
+                there = [each for run in state.steps.values() for each in run.artifacts]
+            text = f"No step has saved an artifact {name!r}."
+            raise ConfigError(text, code="unknown_artifact", hint=_known(name, there))
         return self.values.blob(blob)
 
     def _artifact(self, name: str) -> str | None:
@@ -291,13 +295,18 @@ def _missing(prefix: str, key: str, data: Mapping[str, Any]) -> MissingValue:
     kind, _, step = prefix.partition(".")
     what = {"params": "The run has no parameter", "settings": "The run has no setting",
             "context": "The context has no key"}.get(kind, f"Step {step!r} has no output")  # fmt: skip
-    there = get_close_matches(key, data, 3, 0.5) or list(data)[:_MOST_NAMES]
-    hint = f"Known: {', '.join(there)}." if there else ""
+    hint = _known(key, list(data))
     more = {}
     if kind == "params":
         hint = f"Give it with the resume: --param {key}=VALUE. {hint}".rstrip()
         more = {"missing_param": key}
     return MissingValue(f"{what} {key!r}.", hint=hint, name=f"{prefix}.{key}", **more)
+
+
+def _known(name: str, names: Sequence[str]) -> str:
+    """Return the names that are like one that is missing, or the first there are."""
+    there = get_close_matches(name, names, 3, 0.5) or list(names)[:_MOST_NAMES]
+    return f"Known: {', '.join(there)}." if there else ""
 
 
 def missing_param(error: BaseException | None) -> str:

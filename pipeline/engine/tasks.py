@@ -355,7 +355,7 @@ class _Pool:
         fact = TaskCompleted(
             scope.path, task, text, item=_item_hash(item, f"{task} item"),
             hash=digest(text)[:_HASH_CHARS], attempt=scope.attempt, version=work.version, reads=scope.reads,
-            code=work.code, rejected=scope.rejected,
+            code=work.code, rejected=scope.rejected or (),
         )  # fmt: skip
         # One alone is synced with its record; of many those that end together share a sync.
         recorder.append(

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipeline.errors import ModelRejected
+from pipeline.errors import ConfigError, ModelRejected
 from pipeline.llm.base import ModelInfo, Reply, Request
 from pipeline.providers import ANTHROPIC
 
@@ -55,6 +55,9 @@ class ScriptedModel:
         self.in_flight = 0
         self.most_in_flight = 0
         self.closed = False
+        if isinstance(replies, str):
+            text = "ScriptedModel was given a text; it takes a list of replies, or a function of the request."
+            raise ConfigError(text, code="invalid_argument", argument="replies", hint='Write ScriptedModel(["…"]).')
         self._script = replies if callable(replies) else _in_turn(replies)
         self._info = ModelInfo(model_id, paid=paid, author=author, provider=provider, warnings=tuple(warnings))
         self._lock = threading.Lock()

@@ -174,6 +174,7 @@ class Builder:
     def _step_completed(self, record: Record, fact: StepCompleted) -> None:
         if self._fits(record, fact):
             positions.complete_step(self.state, record.seq, record.at, fact)
+            self._reject(slot_of(self.state, fact.path, None, fact.attempt), fact.rejected)
             self._forget(fact.path, None, fact.attempt)
             if fact.writes:
                 self.state.unapplied[fact.path] = fact.writes
@@ -308,12 +309,15 @@ class Builder:
         if state.remarks:
             state.remarks.pop((path, task), None)
         if fact.rejected:
-            slot = slot_of(state, path, task, fact.attempt)
-            asks = state.memo.get(slot, {})
-            tries = (asks.get((key, int(n)), ()) for key, n in fact.rejected if n.isdecimal())
-            self._spending.reject(slot, [call.seq for each in tries for call in each if call.usable])
+            self._reject(slot_of(state, path, task, fact.attempt), fact.rejected)
         if state.memo or state.recalled:
             self._forget(path, task, fact.attempt)
+
+    def _reject(self, slot: tuple[str, str | None, int], rejected: Iterable[Sequence[str]]) -> None:
+        """Take the replies that a body did not accept for wasted."""
+        asks = self.state.memo.get(slot, {})
+        tries = (asks.get((key, int(n)), ()) for key, n in rejected if n.isdecimal())
+        self._spending.reject(slot, [call.seq for each in tries for call in each if call.usable])
 
     def _task_failed(self, record: Record, fact: TaskFailed) -> None:
         state = self.state

@@ -247,6 +247,7 @@ class StepCompleted(Fact, tag="step_completed"):
     writes: Sequence[Mapping[str, Any]] = ()
     #: As of task_completed.
     code: str = ""
+    rejected: Sequence[Pair] = ()
 
 
 class MemoryRead(Fact, tag="memory_read"):

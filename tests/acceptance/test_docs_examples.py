@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -113,6 +114,27 @@ def test_docs_examples_of_typed_answers_are_the_files_own_and_run_without_a_key(
         text = (EXAMPLES / name).read_text(encoding="utf-8")
         shown = [part for block in fenced(guide, "python") for part in block.strip().split("\n\n\n")]
         assert any(part in text for part in shown), (guide, name)
+
+
+def quiz(body: Mapping[str, Any], fault: str) -> str:
+    """A plan and questions; the first of each is not yet as wanted."""
+    asked = [turn for turn in body["messages"] if turn["role"] == "user"]
+    topics = {"title": "Tides", "topics": ["moon", "sun"][: len(asked)] if len(asked) > 1 else []}
+    question = {"text": "Why?", "answer": "Gravity.", "marks": 2 if len(asked) > 1 else "two"}
+    return json.dumps(topics if "topics" in body["output_config"]["format"]["schema"]["properties"] else question)
+
+
+def test_docs_example_of_typed_answers_has_each_try_in_the_ledger(cli: Cli, server: BillingServer) -> None:
+    server.reset(responder=quiz)
+    said = cli("run", str(EXAMPLES / "quiz.py"), "--param", "subject=tides", "--max-cost-usd", "1")
+    assert said.code == 0, said.err
+    assert "marks 4, questions 2" in said.out
+    rows = [row for row in cli("cost", "latest", "--by", "call", "--json").json() if row.get("type") == "call"]
+    assert len(server.seen) == len(rows) == 6
+    tries = [("plan", ""), ("plan", "rejected"), *[("question", ""), ("question", "rejected")] * 2]
+    assert sorted((row["label"], row["cause"]) for row in rows) == sorted(tries)
+    total = cli("cost", "latest", "--json").json()[-1]
+    assert total["cost_usd"] == pytest.approx(float(server.bill.usd))
 
 
 def test_docs_notebook_runs_cell_by_cell_in_the_thread_of_a_loop(

@@ -39,6 +39,32 @@ def loaded_by(*arguments: str, cwd: Path, **variables: str) -> set[str]:
     return names | {name.partition(".")[0] for name in names}
 
 
+#: Asks for a form that pydantic knows nothing of, then for a dataclass.
+FORMS = """
+import sys
+from dataclasses import dataclass
+from pipeline import Message, Pipeline, Request, step
+@dataclass
+class Card:
+    town: str
+@step()
+def ask(ctx):
+    seen = []
+    for returns in ({"type": "object", "properties": {}}, Card):
+        ctx.ask(Request("offline", [Message("user", "?")]), returns=returns)
+        seen.append("pydantic" in sys.modules)
+    return {"seen": seen}
+print(Pipeline("forms", [ask]).run(store="memory:", model="offline").outputs["ask"]["seen"])
+"""
+
+
+def test_pydantic_is_loaded_when_a_class_is_given_as_the_form_of_an_answer(tmp_path: Path) -> None:
+    command = [sys.executable, "-P", "-c", FORMS]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("[False, True]", "")
+
+
 COMPLETION = {COMPLETE_VARIABLE: "bash_complete", "COMP_WORDS": "pipeline.sh lessons --", "COMP_CWORD": "2"}
 
 

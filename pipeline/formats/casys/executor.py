@@ -10,6 +10,7 @@ from typing import Any
 from pipeline.clock import Clock, SystemClock
 from pipeline.cost.prices import PriceBook
 from pipeline.engine import preflight
+from pipeline.engine.arguments import model_of, store_of
 from pipeline.engine.changes import Stale
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter, Event
@@ -74,12 +75,12 @@ class ControlledExecutor:
         dag: Any = None,
         tools: Mapping[str, Tool] | None = None,
         *,
-        store: Store | None = None,
+        store: Store | str | None = None,
         config: Mapping[str, Any] | None = None,
         hil: Decider = None,
         ail: Decider = None,
         on_event: Callable[[dict[str, Any]], None] | None = None,
-        model: Model | None = None,
+        model: Model | str | None = None,
         prices: PriceBook | None = None,
         services: Mapping[str, Any] | None = None,
         clock: Clock | None = None,
@@ -90,7 +91,7 @@ class ControlledExecutor:
             dag: A Dag, {"tasks": [{"id", "tool", "arguments", "depends_on"}]}, or a list of tasks. None: on a
                 resume, the DAG that the run began with.
             tools: Functions by name; each gets a TaskCall and gives JSON or a TaskResult.
-            store: Where the run is kept; None: in memory.
+            store: Where the run is kept, or its URL; None: in memory.
             config: timeout, autoPrune, keepCount, maxParallel, concurrency, max_cost_usd, …; see settings.DEFAULTS.
             hil: Asks a person behind each layer: a function (Question → True, "approve", "reject", None for no
                 answer in time), an interviewer, or True to wait for an answer from elsewhere. None: no such gate.
@@ -110,12 +111,12 @@ class ControlledExecutor:
         self.config = settings(config or {})
         self._tools = dict(tools or {})
         self._clock = clock or SystemClock()
-        self._store = TolerantStore(store if store is not None else MemoryStore(self._clock))
+        self._store = TolerantStore(store_of(store) if store is not None else MemoryStore(self._clock))
         self._deciders: Mapping[str, Decider] = {plan.AGENT: ail, plan.HUMAN: hil}
         self._gates = [kind for kind in CHOICES if self._deciders[kind] is not None]
         self._on_event = on_event
         self._services = dict(services or {})
-        self._model = model
+        self._model = model_of(model)
         self._prices = prices
 
     def execute(self, context: Mapping[str, Any] | None = None) -> LayeredResult:

@@ -10,7 +10,18 @@ from typing import Any
 
 import pytest
 
-from pipeline import Message, Pipeline, Reply, Request, ScriptedModel, StepContext, open_store, run_dot, step
+from pipeline import (
+    ControlledExecutor,
+    Message,
+    Pipeline,
+    Reply,
+    Request,
+    ScriptedModel,
+    StepContext,
+    open_store,
+    run_dot,
+    step,
+)
 from pipeline.engine.setup import EFFECTS
 from pipeline.errors import PipelineError
 from pipeline.llm.base import ModelInfo
@@ -51,6 +62,13 @@ class Named(Texts):
         return "texts"
 
 
+class Later(Texts):
+    """A model that has to be awaited."""
+
+    async def complete(self, request: Request) -> Any:
+        return Reply("a text", "end_turn")
+
+
 PIPELINE: Any = Pipeline("one", [one])
 
 #: What is written, the code of its error, and what its sentence or hint has to say.
@@ -60,7 +78,7 @@ SLIPS: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: step(effect="reed"), "invalid_effect", "'read'"),
     (lambda: step()(later), "async_body", "asyncio.run"),
     (lambda: step()(lambda: {}), "invalid_body", "(ctx)"),  # type: ignore[misc, arg-type]
-    (lambda: Pipeline("one", ["one"]), "invalid_body", "str"),  # type: ignore[list-item]
+    (lambda: Pipeline("one", ["one"]), "invalid_body", "not 'one'"),  # type: ignore[list-item]
     (lambda: Pipeline("one", one), "invalid_steps", "list of steps"),  # type: ignore[arg-type]
     (lambda: Pipeline([one], "one"), "invalid_steps", "list of steps"),  # type: ignore[arg-type]
     (lambda: Pipeline("one", [one], joins={"on": "all"}), "unknown_step", "'one'"),
@@ -73,11 +91,18 @@ SLIPS: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: PIPELINE.run(store="memory:", model=ScriptedModel), "invalid_argument", "ScriptedModel(…)"),
     (lambda: PIPELINE.run(store="memory:", model=object()), "invalid_argument", "complete()"),
     (lambda: PIPELINE.run(store="memory:", model=Named()), "invalid_model_info", "ModelInfo"),
-    (lambda: PIPELINE.run(store="memory:", listener=3), "invalid_argument", "event"),
+    (lambda: PIPELINE.run(store="memory:", model=Later()), "async_body", "plain function"),
+    (lambda: PIPELINE.run(store="memory:", listener=3), "invalid_body", "(event)"),
+    (lambda: PIPELINE.run(store="memory:", listener=later), "async_body", "plain function"),
+    (lambda: PIPELINE.run(store="memory:", pins=["a"]), "invalid_argument", "pins is"),
+    (lambda: PIPELINE.run(store="memory:", services=3), "invalid_argument", "services is 3"),
+    (lambda: PIPELINE.resume(PIPELINE.run(store="memory:"), store="memory:"), "invalid_argument", "result.run_id"),
+    (lambda: ScriptedModel("hello"), "invalid_argument", "ScriptedModel(["),
+    (lambda: ControlledExecutor(store=Path("runs")), "store_url_invalid", "files:runs"),
     (lambda: PIPELINE.run(store="memory:", prices="none.toml"), "price_file_unreadable", "none.toml"),
-    (lambda: PIPELINE.run(["a"], store="memory:"), "invalid_argument", "params is a list"),
+    (lambda: PIPELINE.run(["a"], store="memory:"), "invalid_argument", "params is ['a']"),
     (lambda: PIPELINE.run({1: "a"}, store="memory:"), "invalid_argument", "key 1"),
-    (lambda: PIPELINE.run(store="memory:", options=["batch"]), "invalid_argument", "options is a list"),
+    (lambda: PIPELINE.run(store="memory:", options=["batch"]), "invalid_argument", "options is"),
     (lambda: PIPELINE.run(store="memory:", options={"max_cost_usd": "cheap"}), "invalid_option", "2.50"),
     (lambda: PIPELINE.run(store="memory:", options={"concurrency": 0}), "invalid_option", "at least 1"),
     (lambda: PIPELINE.run(store="memory:", options={"max_cost": 1}), "unknown_option", "'max_cost_usd'"),
@@ -106,7 +131,11 @@ BODIES: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda ctx: ctx.ask("Hello?"), "invalid_request", "Request("),
     (lambda ctx: ctx.map("n", [1], later, key=str), "async_body", "ctx.map"),
     (lambda ctx: ctx.map("n", [1], lambda item: item, key=str), "invalid_body", "(ctx, item)"),
-    (lambda ctx: ctx.map("n", [1], 3, key=str), "invalid_body", "int"),
+    (lambda ctx: ctx.map("n", [1], 3, key=str), "invalid_body", "not 3"),
+    (lambda ctx: ctx.map("n", [1], lambda c, i: i, key="id"), "invalid_body", "(item)"),
+    (lambda ctx: ctx.map("n", 3, lambda c, i: i, key=str), "invalid_items", "range(n)"),
+    (lambda ctx: ctx.load("cards"), "unknown_artifact", "saved"),
+    (lambda ctx: ctx.prompt("cart"), "unknown_pin", "prompt:card"),
     (lambda ctx: ctx.task(lambda c, i: i, "n"), "invalid_name", "NAME"),
     (lambda ctx: ctx.task("n", lambda c, i: i, effect="writes"), "invalid_effect", "'write'"),
     (lambda ctx: later(ctx), "async_body", "asyncio.run"),
@@ -122,7 +151,9 @@ BODIES: list[tuple[Callable[[Any], Any], str, str]] = [
 
 @pytest.mark.parametrize(("body", "code", "says"), BODIES)
 def test_slip_in_a_body_gets_a_sentence(store: MemoryStore, body: Callable[[Any], Any], code: str, says: str) -> None:
-    result = Pipeline("slips", [step("slip")(body)]).run({"town": "Oban"}, store=store, model=ScriptedModel())
+    result = Pipeline("slips", [step("slip")(body)]).run(
+        {"town": "Oban"}, store=store, model=ScriptedModel(), pins={"prompt:card": "A card."}
+    )  # fmt: skip
     error = load(store, result.run_id).steps["slip#1"].error
     assert error is not None
     assert error.get("code", "") == code
