@@ -313,7 +313,7 @@ class Builder:
         if state.memo or state.recalled:
             self._forget(path, task, fact.attempt)
 
-    def _reject(self, slot: tuple[str, str | None, int], rejected: Iterable[Sequence[str]]) -> None:
+    def _reject(self, slot: tuple[str, str | None, int], rejected: Iterable[tuple[str, str]]) -> None:
         """Take the replies that a body did not accept for wasted."""
         asks = self.state.memo.get(slot, {})
         tries = (asks.get((key, int(n)), ()) for key, n in rejected if n.isdecimal())
