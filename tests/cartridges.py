@@ -25,6 +25,13 @@ _ITEM = {
     "cc_weighting": r"[1-9]\d?", "cc_question_category": ".+", "qmd_scoringpermitted": "Yes|No",
     "qmd_computerscored": "Yes|No",
 }  # fmt: skip
+#: Elements whose parts have an order, with it.
+_ORDER = {
+    "manifest": ("metadata", "organizations", "resources"), "resource": ("file", "dependency"),
+    "item": ("title", "item", "itemmetadata", "presentation", "resprocessing", "itemfeedback"),
+    "assessment": ("qtimetadata", "section"), "resprocessing": ("outcomes", "respcondition"),
+    "respcondition": ("conditionvar", "setvar", "displayfeedback"),
+}  # fmt: skip
 
 
 @dataclass
@@ -71,7 +78,7 @@ class Cartridge:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             assert archive.testzip() is None
             self._files = {name: archive.read(name) for name in archive.namelist()}
-        self._manifest = ET.fromstring(self._files["imsmanifest.xml"])
+        self._manifest = _tree(self._files["imsmanifest.xml"])
         self._resources = {one.attrib["identifier"]: one for one in self._manifest.iter(f"{_CP}resource")}
         self._check_manifest()
         self.lessons = [self._lesson(item) for item in self._root.findall(f"{_CP}item")]
@@ -113,7 +120,7 @@ class Cartridge:
             [path] = [one.attrib["href"] for one in resource.findall(f"{_CP}file")]
             text = self._files[path].decode()
             if resource.get("type") == _QUIZ:
-                found.questions = list(self._questions(path, ET.fromstring(text), resource))
+                found.questions = list(self._questions(path, _tree(self._files[path]), resource))
             else:
                 self._check_links(path, text, resource, "")
                 found.page = text
@@ -144,6 +151,21 @@ class Cartridge:
             for markup in (found.text, *found.options.values(), *found.feedback.values()):
                 self._check_links(path, markup, resource, "$IMS-CC-FILEBASE$")
             yield found
+
+
+def _tree(data: bytes) -> ET.Element:
+    """The tree of a file whose elements stand in the order of the format."""
+    root = ET.fromstring(data)
+    for element in root.iter():
+        order = _ORDER.get(_name(element))
+        if order:
+            places = [order.index(_name(child)) for child in element]
+            assert places == sorted(places), _name(element)
+    return root
+
+
+def _name(element: ET.Element) -> str:
+    return element.tag.partition("}")[2]
 
 
 def _fields(owner: ET.Element, allowed: dict[str, str]) -> dict[str, str]:
