@@ -171,7 +171,7 @@ def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None)
         raise ConfigError(f"Run {run} belongs to the pipeline {state.pipeline!r}.", code="other_pipeline",
                           hint=f"./pipeline.sh run FILE.py:NAME --resume {run}")  # fmt: skip
     if state.pins:
-        identity, pins = changed_settings(asked, state, accept=execution.accept_changes)
+        identity, pins = changed_settings(start.store, asked, state, accept=execution.accept_changes)
     else:
         # An imported run has none: it gets those of a new run.
         check_same_course(asked, state)

@@ -123,7 +123,9 @@ def course_of_run(asked: Identity, state: RunState) -> Course:
     return Catalogue(asked.catalogue).course(str(state.params.get("subject")), str(state.params.get("level")))
 
 
-def changed_settings(asked: Identity, state: RunState, *, accept: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+def changed_settings(
+    store: Store, asked: Identity, state: RunState, *, accept: bool
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the identity settings that this start gives otherwise than they are pinned, and pins to replace.
 
     Args:
@@ -171,7 +173,22 @@ def changed_settings(asked: Identity, state: RunState, *, accept: bool) -> tuple
             changed=values,
         )
     identity = {name: value for name, (_, value) in changed.items()}
-    return identity, {"catalogue": course.to_json()} if course is not None and "catalogue" in identity else {}
+    if course is None or "catalogue" not in identity:
+        return identity, {}
+    return identity, {"catalogue": course.to_json(), **_refitted(store, state, course)}
+
+
+def _refitted(store: Store, state: RunState, course: Course) -> dict[str, Any]:
+    """Return the prompts that another region or framework of a run's course changes, as pins.
+
+    Only those that are this program's own words for the course as it was: others a run keeps.
+    """
+    was, now = (load_prompts(each.to_json()) for each in (pinned(store, state, {})[0], course))
+    return {
+        name: now[key]
+        for key, text in was.items()
+        if now[key] != text and state.pins.get(name := f"{_PROMPT}{key}") == digest(canonical(text, name))
+    }
 
 
 def check_same_course(asked: Identity, state: RunState) -> None:

@@ -139,7 +139,7 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
     identity: Mapping[str, Any] = {"effort": asked.effort, "lessons": asked.lessons, "blind_solve": asked.blind_solve}
     changed: Mapping[str, Any] = {}
     if state is not None and state.pins:
-        changed, pins = changed_settings(asked, state, accept=execution.accept_changes)
+        changed, pins = changed_settings(store, asked, state, accept=execution.accept_changes)
         pins |= todays_prompts(store, state, pins)
         identity = {**state.identity, **changed}
         model = str(identity.get("model") or model)

@@ -12,10 +12,10 @@ from pipeline.frameworks import REGIONS, Region
 PEOPLE, PLACES = REGIONS["scotland"].people, REGIONS["scotland"].places
 _DRAWN = re.compile(rf"\b(?:{'|'.join((*PEOPLE, *PLACES))})\b")
 #: A name of any region, in a text.
-_EVERY_PERSON = tuple(sorted({name for region in REGIONS.values() for name in region.people}))
-PERSON = re.compile(rf"\b(?:{'|'.join(_EVERY_PERSON)})\b")
+EVERY_PERSON = tuple(sorted({name for region in REGIONS.values() for name in region.people}))
+PERSON = re.compile(rf"\b(?:{'|'.join(EVERY_PERSON)})\b")
 _EVERY_PLACE = {place for region in REGIONS.values() for place in region.places if place[0].isupper()}
-NAME = re.compile(rf"\b(?:{'|'.join(sorted({*_EVERY_PERSON, *_EVERY_PLACE}))})\b")
+NAME = re.compile(rf"\b(?:{'|'.join(sorted({*EVERY_PERSON, *_EVERY_PLACE}))})\b")
 #: Steps through the lists: without a common factor with their lengths, so that every name has its turn.
 _STEP = 7
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pipeline.content.cast import PEOPLE
+from pipeline.content.cast import EVERY_PERSON
 from pipeline.maths import units
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s")
@@ -16,7 +16,7 @@ _STANDING = (
     "brother|sister|mother|father"
 )
 _PERSON = rf"(?:{_STANDING}|player|runner|swimmer|cyclist|skater|driver|climber|athlete|passenger)s?"
-_SOMEBODY = rf"(?:{_PERSON}|[Hh]e|[Ss]he|who|{'|'.join(PEOPLE)})"
+_SOMEBODY = rf"(?:{_PERSON}|[Hh]e|[Ss]he|who|{'|'.join(EVERY_PERSON)})"
 _A_MODEL = re.compile(r"\b(?:models?|toys?|dolls?|scale|statues?|drawings?|photo\w*|pictures?)\b", re.IGNORECASE)
 _LENGTH = r"(m|cm|mm|km|metres|centimetres|kilometres)\b(?![²³/])"
 #: What a thing of everyday measures at most and at least, in metres.

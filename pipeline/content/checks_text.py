@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
@@ -167,25 +167,28 @@ def usage(case: Case) -> Iterator[Fault]:
 
 def names(case: Case) -> Iterator[Fault]:
     """Check that working, marks and feedback speak of the people of the question."""
+    cast = region_of(case.course).people
     for where, item in case.lesson.items():
-        here = _people(item)
-        told = _named(" ".join([*item.working, *item.marks, item.feedback, item.answer or ""]))
+        here = _people(item, cast)
+        told = _named(" ".join([*item.working, *item.marks, item.feedback, item.answer or ""]), cast)
         strangers = [name for name in told if name not in here]
         if here and strangers:
             yield Fault(f"{where}.feedback", f"{strangers[0]} is not in the question", ", ".join(here))
 
 
-def _people(item: Item) -> list[str]:
-    return _named(" ".join([item.ask, *(part.ask for part in item.parts or ())]))
+def _people(item: Item, cast: Collection[str]) -> list[str]:
+    return _named(" ".join([item.ask, *(part.ask for part in item.parts or ())]), cast)
 
 
-def _named(text: str) -> list[str]:
-    return sorted(set(PERSON.findall(text)))
+def _named(text: str, cast: Collection[str]) -> list[str]:
+    """Return the people of a text that the lesson's author was given; people of the subject are none of them."""
+    return sorted(set(PERSON.findall(text)).intersection(cast))
 
 
 def variety(case: Case) -> Iterator[Fault]:
     """Warn where one person does nearly everything."""
-    every = Counter(name for _, item in case.lesson.items() for name in _people(item))
+    cast = region_of(case.course).people
+    every = Counter(name for _, item in case.lesson.items() for name in _people(item, cast))
     if every and max(every.values()) > max(4, every.total() // 2):
         name, times = every.most_common(1)[0]
         yield Fault("cards", f"{name} in {times} questions", "people named about equally often")

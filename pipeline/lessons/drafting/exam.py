@@ -10,6 +10,7 @@ from typing import Any
 from pipeline.bank.template import Template
 from pipeline.lessons.drafting.choice import Chooser, Chosen, Json, TopicPart
 from pipeline.lessons.drafting.course import printable
+from pipeline.publish.view import has_calculators
 
 #: Minutes and marks of an exam whose catalogue gives none.
 GENERAL_MINUTES, GENERAL_MARKS = 90, 60
@@ -78,7 +79,11 @@ def papers(chooser: Chooser, parts: Sequence[TopicPart], course: Mapping[str, An
     while left:
         paper, *left = left
         every.append((paper, _chosen(paper, left, chooser, parts, weights)))
-    return [_card(paper, chooser, chosen) for paper, chosen in every if len(chosen) >= LEAST_ITEMS]
+    return [
+        _card(paper, chooser, chosen, calculators=has_calculators(course))
+        for paper, chosen in every
+        if len(chosen) >= LEAST_ITEMS
+    ]
 
 
 def _weights(course: Mapping[str, Any]) -> dict[str, float]:
@@ -157,14 +162,14 @@ def _next(
     return chooser.take(part, usable, level=3)
 
 
-def _card(paper: Paper, chooser: Chooser, chosen: Sequence[Chosen]) -> Json:
+def _card(paper: Paper, chooser: Chooser, chosen: Sequence[Chosen], *, calculators: bool) -> Json:
     total = sum(one.template.marks for one in chosen)
-    rule = "You may use a calculator." if paper.calculator else "Do not use a calculator."
+    rule = ("You may use a calculator. " if paper.calculator else "Do not use a calculator. ") if calculators else ""
     card: Json = {
         "kind": "assessment",
         "title": printable(f"Mock exam: {paper.title}", 100),
         "minutes": paper.minutes,
-        "instructions": f"{total} marks. {rule} Work alone. Show each line of working.",
+        "instructions": f"{total} marks. {rule}Work alone. Show each line of working.",
         "items": [chooser.item(one) for one in chosen],
         "rubric": list(_bands(total)),
     }
