@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -12,7 +13,7 @@ import click
 from pipeline import environment
 from pipeline.app.stores import open_list, place_of
 from pipeline.cli.store_context import remember
-from pipeline.errors import PipelineError
+from pipeline.errors import CatalogueError, PipelineError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -49,6 +50,22 @@ class OneOf(click.ParamType[str]):
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(name) for name in self._names if name.startswith(incomplete)]
+
+
+class CourseName(OneOf):
+    """The name of a subject or level: a usual one, one of the catalogue, or any other."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from pipeline.lessons.catalogue import Catalogue
+
+        own: set[str] = set()
+        with suppress(CatalogueError):
+            own = {getattr(file, self.name) for file in Catalogue(ctx.params.get("catalogue")).files()}
+        usual = super().shell_complete(ctx, param, incomplete)
+        known = {item.value for item in usual}
+        return [*usual, *(CompletionItem(name) for name in sorted(own - known) if name.startswith(incomplete))]
 
 
 def run_argument(command: F) -> F:

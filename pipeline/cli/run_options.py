@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from pipeline import environment, settings
-from pipeline.cli.options import F, OneOf, RunName
+from pipeline.cli.options import CourseName, F, RunName
 from pipeline.cli.store_context import remember
 from pipeline.content.names import LEVELS, SUBJECTS
 from pipeline.errors import ConfigError
@@ -55,10 +55,10 @@ class AtOnce(click.ParamType[Any]):
 _FOLDER = click.Path(path_type=Path)
 #: Field → what click is told of it.
 _DETAILS: Mapping[str, Mapping[str, Any]] = {
-    "subject": {"type": OneOf("subject", SUBJECTS), "metavar": "NAME",
-                "help": "mathematics, physics, and more (also maths, phys)."},
-    "level": {"type": OneOf("level", LEVELS), "metavar": "NAME",
-              "help": "national_5, higher, and more (also n5, h)."},
+    "subject": {"type": CourseName("subject", SUBJECTS), "metavar": "NAME",
+                "help": "Any of the catalogue: mathematics (or maths), physics, …; your own with --catalogue."},
+    "level": {"type": CourseName("level", LEVELS), "metavar": "NAME",
+              "help": "Any of the catalogue: national_5 (or n5), higher, …; your own with --catalogue."},
     "lessons": {"type": int, "metavar": "N", "help": "Lessons in the course, 1 to 120.  [default: 18]"},
     "model": {"metavar": "ID",
               "help": "A Claude model, or offline.  [default: claude-sonnet-5-5 with a credential, else offline]"},

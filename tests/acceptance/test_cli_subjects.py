@@ -5,6 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
+import pytest
+
+from pipeline.cli.options import CourseName
+from pipeline.content.names import LEVELS, SUBJECTS
 from pipeline.records.codec import encode_fact
 from pipeline.records.kinds import RunEnded
 from pipeline.records.lines import encode_line
@@ -47,6 +52,7 @@ Unit 2: Energy
 """
 
 
+@pytest.mark.usefixtures("out")
 def test_import_shows_what_it_understood_and_writes_a_course_that_is_made(cli: Cli, tmp_path: Path) -> None:
     source, folder = tmp_path / "ks3.txt", tmp_path / "courses"
     source.write_text(SYLLABUS)
@@ -71,6 +77,14 @@ def test_import_shows_what_it_understood_and_writes_a_course_that_is_made(cli: C
     assert (row["groups"][1]["outcomes"][0]["line"], row["written"]) == (6, str(file))
     plan = cli("lessons", "--subject", "Science", "--level", "ks3", *into, "--lessons", "3", "--dry-run").out
     assert "Lower Science, 3 lessons" in plan
+    assert cli("lessons", "--subject", "science", "--level", "KS3", *into, "--lessons", "2", "--yes").code == 0
+    (run,) = cli("list", "--subject", "SCIENCE", "--json").json()
+    assert (run["subject"], run["level"], run["status"]) == ("science", "ks3", "completed")
+    # The same names in another spelling resume it; another level does not.
+    resume = ("lessons", "--resume", run["run_id"], "--subject", "Science", "--level")
+    assert (cli(*resume, "key stage 3").code, cli(*resume, "ks4").code) == (0, 2)
+    unknown = cli("list", "--subject", "scienze")
+    assert (unknown.code, "No run has the subject 'scienze'" in unknown.err) == (2, True)
 
 
 def test_subjects_names_files_of_the_folder_that_it_does_not_read(cli: Cli, tmp_path: Path) -> None:
@@ -84,6 +98,17 @@ def test_subjects_names_files_of_the_folder_that_it_does_not_read(cli: Cli, tmp_
         for name in ("latin.yml", "syllabus.pdf")
     ]
     assert "GCSE Latin" in said.out
+
+
+def test_names_are_completed_from_the_catalogue_too(tmp_path: Path) -> None:
+    (tmp_path / "science-ks3.yaml").touch()
+    context = click.Context(click.Command("lessons"))
+    context.params["catalogue"] = tmp_path
+    for kind, names, begun, wanted in (
+        ("subject", SUBJECTS, "s", ["spanish", "science"]), ("level", LEVELS, "ks3", ["ks3"]),
+    ):  # fmt: skip
+        items = CourseName(kind, names).shell_complete(context, click.Argument(["x"]), begun)
+        assert [item.value for item in items] == wanted
 
 
 def test_recover_appends_what_the_disk_had_refused_once(root: Path, cli: Cli, tmp_path: Path) -> None:
