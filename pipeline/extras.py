@@ -28,7 +28,7 @@ PURPOSES: Mapping[str, str] = {
     "objects": "--store s3://BUCKET/PREFIX",
     "dask": "--executor dask:local and --executor dask://HOST:PORT",
     "langgraph": "LangGraphSaver, which keeps threads of LangGraph",
-    "export": "export --to docx,pptx,pdf,anki",
+    "export": "export --to docx,pptx,pdf,anki,google-forms",
     "ui": "the desk in the browser",
 }
 #: What a package is imported as, where that is not its name.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,7 @@ def export_run(
     difficulty: str = "",
     out: Path | None = None,
     overwrite: bool = False,
+    begin: Callable[[str], None] = lambda name: None,
 ) -> Exported:
     """Write a course as files of some formats.
 
@@ -69,6 +70,7 @@ def export_run(
         difficulty: Only worksheets of this one; "": all three.
         out: Folder; None: exports/COURSE in the current one.
         overwrite: Also over files that a person changed since.
+        begin: Called with the name of each format before it is made.
 
     Raises:
         ConfigError: There is no such format or lesson, or the run makes none.
@@ -77,7 +79,7 @@ def export_run(
         PublishError: The folder cannot be written.
     """
     found = CourseReview.of(store, run)
-    chosen, made = export_of(found, formats, lessons, difficulty)
+    chosen, made = export_of(found, formats, lessons, difficulty, begin)
     name = chosen.view.bundle.name
     check_plain(name)
     root = (Path(DEFAULT_FOLDER, name) if out is None else out.expanduser()).absolute()
@@ -88,7 +90,11 @@ def export_run(
 
 
 def export_of(
-    found: CourseReview, formats: Sequence[str], lessons: Sequence[int] = (), difficulty: str = ""
+    found: CourseReview,
+    formats: Sequence[str],
+    lessons: Sequence[int] = (),
+    difficulty: str = "",
+    begin: Callable[[str], None] = lambda name: None,
 ) -> tuple[Selection, dict[str, bytes]]:
     """Return what is exported of a course, and its files; takes as `export_run`.
 
@@ -101,7 +107,7 @@ def export_of(
         raise ConfigError(f"There is no difficulty {difficulty!r}.", code="unknown_difficulty",
                           hint=f"It can be {', '.join(DIFFICULTIES)}.")  # fmt: skip
     chosen = select(view_of(found), lessons, difficulty)
-    return chosen, export(chosen, formats)
+    return chosen, export(chosen, formats, begin)
 
 
 def select(view: CourseView, lessons: Sequence[int] = (), difficulty: str = "") -> Selection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.cli.options import json_option, own_option, run_argument, store_option
-from pipeline.cli.text import count, size, table, tell
+from pipeline.cli.text import count, size, table, tell, warn
 
 if TYPE_CHECKING:
     from pipeline.app.export import Exported
@@ -53,9 +54,15 @@ def export(
 
     names, place = listed(formats), open_store(store)
     made = export_run(
-        place, run, names, lessons=lessons, difficulty=difficulty, out=out, overwrite=overwrite
+        place, run, names, lessons=lessons, difficulty=difficulty, out=out, overwrite=overwrite, begin=_begin
     )  # fmt: skip
     tell(made.to_json(), _lines(made), as_json=as_json)
+
+
+def _begin(name: str) -> None:
+    """Say what is being made to whoever waits for it."""
+    if sys.stderr.isatty():
+        warn(f"Making {name} ...")
 
 
 def _lines(made: Exported) -> Iterator[str]:

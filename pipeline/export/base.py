@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import io
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import PurePosixPath
@@ -18,6 +18,8 @@ from pipeline.publish.view import CourseView, LessonView
 #: Whom a file is for. A pupil's file holds no answers, in notes, metadata or descriptions of pictures neither.
 PUPILS, TEACHER = "pupils", "teacher"
 SUPPORT, CORE, CHALLENGE = DIFFICULTIES = ("support", "core", "challenge")
+#: What a worksheet is called where pupils see it: a letter, which tells a class less than the name of the difficulty.
+LETTERS = {SUPPORT: "A", CORE: "B", CHALLENGE: "C"}
 
 #: The earliest date that a zip archive can hold: all files in ours have it.
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -114,8 +116,13 @@ def checked(formats: Sequence[str]) -> list[Format]:
     return found
 
 
-def export(chosen: Selection, formats: Sequence[str]) -> dict[str, bytes]:
+def export(
+    chosen: Selection, formats: Sequence[str], begin: Callable[[str], None] = lambda name: None
+) -> dict[str, bytes]:
     """Return {"docx/01-working-with-surds-core-worksheet.docx": bytes, …}: the same course gives the same bytes.
+
+    Args:
+        begin: Called with the name of each format before it is made.
 
     Raises:
         ConfigError: A name is no format's.
@@ -123,6 +130,7 @@ def export(chosen: Selection, formats: Sequence[str]) -> dict[str, bytes]:
     """
     made: dict[str, bytes] = {}
     for each in checked(formats):
+        begin(each.name)
         for path, data in import_module(f"pipeline.export.{each.module}").files(chosen):
             made[f"{each.name}/{path}"] = data
     return made
@@ -135,10 +143,15 @@ def downloads(view: CourseView, formats: Sequence[str]) -> list[Download]:
 
 
 def _download(view: CourseView, path: str, data: bytes) -> Download:
-    stem = PurePosixPath(path).stem
+    stem, whom = PurePosixPath(path).stem, audience(path)
     own = next((lesson for lesson in view.lessons if stem == lesson.file or stem.startswith(f"{lesson.file}-")), None)
-    label = (stem.removeprefix(own.file) if own else stem).replace("-", " ").strip() or "lesson"
-    return Download(path, data, own.order if own else 0, label, audience(path) == TEACHER)
+    if own is None:
+        return Download(path, data, 0, FORMATS[path.partition("/")[0]].purpose, whom == TEACHER)
+    difficulty, *words = stem.removeprefix(own.file).strip("-").split("-")
+    label = " ".join([difficulty, *words]) or "lesson"
+    if letter := LETTERS.get(difficulty):
+        label = f"worksheet {letter}" if whom == PUPILS else f"answers to worksheet {letter} ({difficulty})"
+    return Download(path, data, own.order, label, whom == TEACHER)
 
 
 def listed(names: str) -> list[str]:

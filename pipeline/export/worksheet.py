@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.drawing.values import printed_numbers
-from pipeline.export.base import CHALLENGE, CORE, SUPPORT
+from pipeline.export.base import CHALLENGE, CORE, LETTERS, SUPPORT
 from pipeline.publish.lesson_page import calculator_rule
 from pipeline.publish.questions import COMPUTED, ShownQuestion, divided
 from pipeline.publish.view import LessonView
 
-#: What a sheet is called on paper: a letter, which tells a class less than the name of the difficulty.
-_LETTERS = {SUPPORT: "A", CORE: "B", CHALLENGE: "C"}
 #: Kinds of lesson that are the same for everyone.
 _PAPERS = frozenset({"mock_exam", "formative_assessment"})
 _PRACTICE = frozenset({"guided_practice", "independent_practice"})
@@ -85,7 +83,7 @@ class Worksheet:
     @property
     def label(self) -> str:
         """Return what it is called on paper: "Worksheet A"."""
-        return f"Worksheet {_LETTERS[self.difficulty]}" if self.difficulty else self.lesson.type
+        return f"Worksheet {LETTERS[self.difficulty]}" if self.difficulty else self.lesson.type
 
     @property
     def questions(self) -> list[SheetQuestion]:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -115,6 +115,12 @@ def test_every_file_is_linked_once_and_no_page_of_pupils_leads_to_answers(tmp_pa
     bundle = replace(BUNDLES[name], downloads=files)
     site = Path(FolderPublisher(tmp_path).publish(bundle).path)
     pages = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+    labels = {PurePosixPath(each.path).name: each.label for each in files if not each.lesson or "support" in each.path}
+    assert labels["questions.csv"] == "a table of the questions for a spreadsheet"
+    if name == "model":
+        stem = "01-simplifying-surds-with-square-factors-support"
+        assert labels[f"{stem}-worksheet.docx"] == "worksheet A"
+        assert labels[f"{stem}-answers.docx"] == "answers to worksheet A (support)"
     for each in files:
         linking = [path for path, text in pages.items() if f'downloads/{each.path}"' in text]
         assert [path.parent.name for path in linking] == ["answers" if each.for_teacher else "lessons"], each.path
