@@ -1,4 +1,4 @@
-"""Readers that others wrote find in the exports what the course says: gift-pegjs for Moodle's GIFT, Cito's for QTI."""
+"""Readers find in the exports what the course says: gift-pegjs in GIFT, Cito's converter in QTI, ours in cartridges."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pipeline.publish.questions import ShownQuestion
 from pipeline.publish.view import CourseView
 from tests import read_back
 from tests.acceptance.test_site_html import drafted
+from tests.cartridges import Cartridge
 from tests.judges.programs import judge, not_set
 from tests.sites import BUNDLES
 
@@ -118,3 +119,19 @@ def _compare_qti(asked: ShownQuestion, root: ET.Element) -> None:
             assert keys == list(response.accepted)
     choices = [read_back.of_markup(read_back.bare(one)) for one in body.iter(f"{_Q3}qti-simple-choice")]
     assert choices == [read_back.of_text(option.text) for option in asked.options]
+
+
+# --- Common Cartridge: our own reader, as no other was found -------------------------------------------
+
+
+@pytest.mark.parametrize("name", _COURSES)
+def test_cartridge_is_read_back(name: str) -> None:
+    view = course(name)
+    found = [one for lesson in Cartridge(exported(view, "imscc")).lessons for one in lesson.questions]
+    assert [one.marks for one in found] == [asked.marks for asked in asked_of(view)]
+    for asked, one in list(zip(asked_of(view), found, strict=True))[::_FOURTH]:
+        said = read_back.of_markup(one.text)
+        assert all(map(said.holds, [asked.ask, *(part.ask for part in asked.parts)]))
+        options = [read_back.of_markup(text) for text in one.options.values()]
+        assert options == [read_back.of_text(option.text) for option in asked.options]
+        assert tuple(one.rights) == whole(asked).accepted
