@@ -112,7 +112,7 @@ def _exam(view: CourseView, sheet: Worksheet) -> Iterator[Data]:
         *others, last = _section(section)
         yield from others
         # On the page of the last question.
-        yield {**last, "body": [*last["body"], {"k": "note", "line": [f"End of {section.title}."]}]}
+        yield {**last, "body": [*last["body"], {"k": "note", "line": ["End of the paper."]}]}
 
 
 def _section(section: SheetSection) -> Iterator[Data]:

@@ -129,7 +129,7 @@ def test_mock_exam_is_one_paper() -> None:
     found = export(Selection(view, exam), ["docx"])
     assert [path.removeprefix(f"docx/{exam[0].file}-") for path in found] == ["paper.docx", "paper-answers.docx"]
     body = parts(next(iter(found.values())))["word/document.xml"]
-    for words in ("Formulae list", "Paper 1 without a calculator", "Time: 60 minutes", "Total: 9 marks", "Class"):
+    for words in ("Formulae list", "End of the paper.", "Time: 60 minutes", "Total: 9 marks", "Class"):
         assert words in body
 
 
