@@ -6,7 +6,7 @@ No I/O, clock or randomness; one thread owns a Builder; applying costs O(size of
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -313,7 +313,7 @@ class Builder:
         if state.memo or state.recalled:
             self._forget(path, task, fact.attempt)
 
-    def _reject(self, slot: tuple[str, str | None, int], rejected: Iterable[tuple[str, str]]) -> None:
+    def _reject(self, slot: tuple[str, str | None, int], rejected: Iterable[Sequence[str]]) -> None:
         """Take the replies that a body did not accept for wasted."""
         asks = self.state.memo.get(slot, {})
         tries = (asks.get((key, int(n)), ()) for key, n in rejected if n.isdecimal())

@@ -98,7 +98,7 @@ SLIPS: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: PIPELINE.run(store="memory:", services=3), "invalid_argument", "services is 3"),
     (lambda: PIPELINE.resume(PIPELINE.run(store="memory:"), store="memory:"), "invalid_argument", "result.run_id"),
     (lambda: ScriptedModel("hello"), "invalid_argument", "ScriptedModel(["),
-    (lambda: ControlledExecutor(store=Path("runs")), "store_url_invalid", "files:runs"),
+    (lambda: ControlledExecutor(store=Path("runs")), "store_url_invalid", "files:runs"),  # type: ignore[arg-type]
     (lambda: PIPELINE.run(store="memory:", prices="none.toml"), "price_file_unreadable", "none.toml"),
     (lambda: PIPELINE.run(["a"], store="memory:"), "invalid_argument", "params is ['a']"),
     (lambda: PIPELINE.run({1: "a"}, store="memory:"), "invalid_argument", "key 1"),
