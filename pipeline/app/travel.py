@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline import __version__
 from pipeline.clock import Clock, SystemClock
 from pipeline.engine.amendment import amend, declared_done
+from pipeline.engine.arguments import store_of
 from pipeline.errors import ConfigError
 from pipeline.formats.agentos import store as agentos
 from pipeline.formats.langgraph.threads import PIPELINE as THREAD
@@ -187,10 +188,12 @@ class _RecordedAgent:
 class CheckpointStore(agentos.GraphCheckpointStore):
     """The checkpoints of graph runs in a store; see formats.agentos.store.GraphCheckpointStore."""
 
-    def __init__(self, store: Store, *, nodes: Mapping[str, str] | None = None, clock: Clock | None = None) -> None:
-        """Use a store; it needs nothing else.
+    def __init__(
+        self, store: Store | str, *, nodes: Mapping[str, str] | None = None, clock: Clock | None = None
+    ) -> None:
+        """Use a store, or the one at a URL; it needs nothing else.
 
         Args:
             nodes: Node → before, after, both or none: its own boundaries that are listed, whatever the policy.
         """
-        super().__init__(store, fork_run, nodes=nodes, clock=clock)
+        super().__init__(store_of(store), fork_run, nodes=nodes, clock=clock)

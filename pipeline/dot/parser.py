@@ -61,6 +61,9 @@ def parse(text: str, name: str = "<text>") -> DotGraph:
     Raises:
         GraphError: It is no such text; the message begins with NAME:LINE:COLUMN.
     """
+    if not isinstance(text, str):
+        hint = "Write parse_dot(path.read_text()), or run_dot(path)."
+        raise GraphError(f"{text!r} is no text of a graph.", code="invalid_argument", argument="text", hint=hint)
     return _Parser(Tokens(text, name)).graph()
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pipeline.clock import Clock, SystemClock, iso
 from pipeline.engine.amendment import begin_run, pinned_graph
+from pipeline.engine.arguments import store_of
 from pipeline.engine.batch_ledger import still_out
 from pipeline.engine.setup import host
 from pipeline.errors import CheckpointCorrupt
@@ -90,17 +91,18 @@ class Forked:
 
 
 def fork_run(
-    store: Store,
+    store: Store | str,
     run: str,
     *,
     at: str | int = END,
     changes: Mapping[str, Any] | None = None,
-    into: Store | None = None,
+    into: Store | str | None = None,
     clock: Clock | None = None,
 ) -> str:
     """Make a new run of what another had finished at a point; its id. Nothing is executed.
 
     Args:
+        store: A store, or its URL.
         run: Exact id of the source, which stays as it is.
         at: seq, checkpoint id, STEP, STEP#VISIT, "start" or "end".
         changes: Values in the place of the parent's: params.NAME, settings.NAME, outputs.STEP.KEY, context.KEY (or
@@ -112,7 +114,8 @@ def fork_run(
         ConfigError, SecretRefused: A change names nothing, or a secret.
         CheckpointCorrupt: Something that is to be inherited is damaged.
     """
-    return fork(store, run, at=at, changes=changes, into=into, clock=clock).run_id
+    other = None if into is None else store_of(into)
+    return fork(store_of(store), run, at=at, changes=changes, into=other, clock=clock).run_id
 
 
 def fork(

@@ -23,7 +23,7 @@ from pipeline.engine.preflight import kept_ceiling
 from pipeline.engine.result import RunResult
 from pipeline.engine.retry import look_up
 from pipeline.engine.setup import Setup
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, GraphError
 from pipeline.formats.attractor.children import Load, child_texts, from_folder
 from pipeline.formats.attractor.documents import Checkpoint, load_checkpoint
 from pipeline.formats.attractor.handlers.codergen import BACKEND, RESUME_FIDELITY, SIMULATE
@@ -80,8 +80,16 @@ def compile_graph(
     Raises:
         GraphError: The graph cannot be run, or has no node of that id.
     """
+    _check(ast, DotGraph, "compile_graph", "compile_graph(parse_dot(text))")
     texts = child_texts(ast, children or from_folder(Path.cwd()))
     return _compiled(Source(ast.source, ast.name or "<text>", texts), registry, entry_node_id or "")
+
+
+def _check(given: object, kind: type, function: str, example: str) -> None:
+    """Refuse a graph in another shape than a function takes."""
+    if not isinstance(given, kind):
+        text = f"{function} takes a {kind.__name__}, not a {type(given).__name__}."
+        raise GraphError(text, code="invalid_argument", argument="graph", hint=f"Write {example}.")
 
 
 def _compiled(source: Source, registry: Registry | None, entry: str = "") -> CompiledGraph:
@@ -114,6 +122,7 @@ def run_compiled_graph(
         RunExists: The folder holds a run already.
         ConfigError, GraphError, StoreError, ModelError: Before anything was recorded.
     """
+    _check(graph, CompiledGraph, "run_compiled_graph", "run_dot(path)")
     store = how.pop("store", None)
     check_arguments("run_compiled_graph", how.keys() - _HOW, [*_HOW, "store"])
     place = RunFolder(run_dir, SystemClock()) if run_dir is not None else store_of(store or MemoryStore(SystemClock()))

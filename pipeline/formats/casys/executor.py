@@ -16,7 +16,7 @@ from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter, Event
 from pipeline.engine.result import RunResult
 from pipeline.engine.retry import look_up
-from pipeline.engine.setup import Definition, Setup
+from pipeline.engine.setup import Definition, Setup, check_body
 from pipeline.engine.step import Outcome, StepSpec
 from pipeline.errors import ConfigError
 from pipeline.formats.casys import plan
@@ -110,6 +110,8 @@ class ControlledExecutor:
         check_spelling(config or {})
         self.config = settings(config or {})
         self._tools = dict(tools or {})
+        for name, tool in self._tools.items():
+            check_body(tool, f"the tool {name!r}", "call")
         self._clock = clock or SystemClock()
         self._store = TolerantStore(store_of(store) if store is not None else MemoryStore(self._clock))
         self._deciders: Mapping[str, Decider] = {plan.AGENT: ail, plan.HUMAN: hil}

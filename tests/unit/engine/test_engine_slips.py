@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline import (
+    CheckpointStore,
     ControlledExecutor,
     Message,
     Pipeline,
@@ -18,7 +19,11 @@ from pipeline import (
     Request,
     ScriptedModel,
     StepContext,
+    compile_graph,
+    fork_run,
     open_store,
+    parse_dot,
+    run_compiled_graph,
     run_dot,
     step,
 )
@@ -98,6 +103,8 @@ SLIPS: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: PIPELINE.run(store="memory:", services=3), "invalid_argument", "services is 3"),
     (lambda: PIPELINE.resume(PIPELINE.run(store="memory:"), store="memory:"), "invalid_argument", "result.run_id"),
     (lambda: ScriptedModel("hello"), "invalid_argument", "ScriptedModel(["),
+    (lambda: ControlledExecutor(tools={"x": later}), "async_body", "plain function"),
+    (lambda: ControlledExecutor(tools={"x": 3}), "invalid_body", "(call)"),  # type: ignore[dict-item]
     (lambda: ControlledExecutor(store=Path("runs")), "store_url_invalid", "files:runs"),  # type: ignore[arg-type]
     (lambda: PIPELINE.run(store="memory:", prices="none.toml"), "price_file_unreadable", "none.toml"),
     (lambda: PIPELINE.run(["a"], store="memory:"), "invalid_argument", "params is ['a']"),
@@ -191,6 +198,24 @@ def test_dot_graphs_from_python_take_the_same_names_and_refuse_the_same_slips(tm
         with pytest.raises(PipelineError) as caught:
             run_dot(file, **more)
         assert caught.value.code == code
+    wrong: Any = str(file)
+    for slip in (compile_graph, run_compiled_graph, lambda text: parse_dot(Path(text))):
+        with pytest.raises(PipelineError) as caught:
+            slip(wrong)
+        assert (caught.value.code, "run_dot" in caught.value.hint or "parse_dot" in caught.value.hint) == (
+            "invalid_argument", True,
+        )  # fmt: skip
+
+
+def test_other_front_doors_take_a_stores_url(tmp_path: Path) -> None:
+    url = f"files:{tmp_path}"
+    run = PIPELINE.run(store=url).run_id
+    child = fork_run(url, run, at="start", into=url)
+    assert PIPELINE.resume(child, store=url).status == "completed"
+    assert CheckpointStore(url) is not None
+    for slip in (lambda: fork_run(Path("runs"), run), lambda: CheckpointStore(3)):  # type: ignore[arg-type]
+        with pytest.raises(PipelineError):
+            slip()
 
 
 def test_body_may_run_a_loop_of_its_own_wherever_the_run_was_begun(store: MemoryStore) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pipeline import Message, Pipeline, Request, ScriptedModel, step
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
 from pipeline.engine.people import Answer, Question
@@ -108,6 +109,15 @@ def test_a_fan_out_replays_equal_up_to_every_record(store: MemoryStore) -> None:
     for seq in range(load(store, run).seq, 0, -3):
         assert replay(store, run, what, to=seq).differences == ()
     assert len(model.asked) == 7
+
+
+def test_answers_of_a_form_replay_equal_with_all_their_tries(store: MemoryStore) -> None:
+    form = {"title": "answer", "type": "object", "required": ["made"], "properties": {"made": {"type": "boolean"}}}
+    body = step("ask")(lambda ctx: ctx.ask(Request("scripted", [Message("user", "?")]), returns=form))
+    what = Pipeline("forms", [body])
+    run = what.run(store=store, model=ScriptedModel([{}, {"made": True}])).run_id
+    found = replay(store, run, what.definition)
+    assert (found.differences, load(store, run).steps["ask#1"].outputs) == ((), {"made": True})
 
 
 def test_a_fork_inside_a_fan_out_makes_only_the_branches_that_had_not_ended(store: MemoryStore) -> None:
