@@ -103,7 +103,7 @@ SLIPS: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: PIPELINE.run(store="memory:", services=3), "invalid_argument", "services is 3"),
     (lambda: PIPELINE.resume(PIPELINE.run(store="memory:"), store="memory:"), "invalid_argument", "result.run_id"),
     (lambda: ScriptedModel("hello"), "invalid_argument", "ScriptedModel(["),
-    (lambda: ControlledExecutor(tools={"x": later}), "async_body", "plain function"),
+    (lambda: ControlledExecutor(tools={"x": later}), "async_body", "plain function"),  # type: ignore[dict-item]
     (lambda: ControlledExecutor(tools={"x": 3}), "invalid_body", "(call)"),  # type: ignore[dict-item]
     (lambda: ControlledExecutor(store=Path("runs")), "store_url_invalid", "files:runs"),  # type: ignore[arg-type]
     (lambda: PIPELINE.run(store="memory:", prices="none.toml"), "price_file_unreadable", "none.toml"),
@@ -199,7 +199,7 @@ def test_dot_graphs_from_python_take_the_same_names_and_refuse_the_same_slips(tm
             run_dot(file, **more)
         assert caught.value.code == code
     wrong: Any = str(file)
-    for slip in (compile_graph, run_compiled_graph, lambda text: parse_dot(Path(text))):
+    for slip in (compile_graph, run_compiled_graph, lambda text: parse_dot(Path(text))):  # type: ignore[arg-type]
         with pytest.raises(PipelineError) as caught:
             slip(wrong)
         assert (caught.value.code, "run_dot" in caught.value.hint or "parse_dot" in caught.value.hint) == (

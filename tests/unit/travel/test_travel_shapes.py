@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline import Message, Pipeline, Request, ScriptedModel, step
+from pipeline import Pipeline, ScriptedModel, step
 from pipeline.engine.engine import Engine
 from pipeline.engine.events import Emitter
 from pipeline.engine.people import Answer, Question
