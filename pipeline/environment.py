@@ -9,8 +9,9 @@ from pipeline.files import read_regular
 
 #: Options that have a variable, PIPELINE_ and the name in capitals.
 _LASTING = (
-    "subject", "level", "model", "effort", "lessons", "blind_solve", "catalogue", "bank", "store", "out",
-    "max_cost_usd", "budget", "daily_budget_usd", "concurrency", "executor", "until", "sample", "prices", "dry_run",
+    "subject", "level", "model", "provider", "base_url", "effort", "lessons", "blind_solve", "catalogue", "bank",
+    "store", "out", "max_cost_usd", "budget", "daily_budget_usd", "concurrency", "executor", "until", "sample",
+    "prices", "dry_run",
     "prompts", "quiet", "json", "batch", "batch_min", "no_wait", "batch_poll", "review",
 )  # fmt: skip
 #: Options that permit one act, so they are given each time.

@@ -8,11 +8,13 @@ from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pipeline.cost.budget import DEFAULT_CEILING_USD as DEFAULT_CEILING_USD
 from pipeline.cost.budget import MOST_USD as MOST_USD
 from pipeline.environment import default_out, default_store
 from pipeline.errors import ConfigError
+from pipeline.providers import OWN, provider_of
 
 DEFAULT_MODEL = "claude-sonnet-5-5"
 #: `--model offline`: no model, $0.00.
@@ -43,6 +45,8 @@ class Identity:
     level: str = ""
     #: None: Claude where a credential is set, else the offline author.
     model: str | None = None
+    #: Whom to ask for it (providers.PROVIDERS); None: the run's own provider, else Anthropic.
+    provider: str | None = None
     effort: str | None = None
     lessons: int = 18
     #: Questions are solved by a call that sees no key, and the answers compared.
@@ -57,6 +61,8 @@ class Identity:
     def __post_init__(self) -> None:
         _within("lessons", self.lessons, 1, MAX_LESSONS)
         _one_of("effort", self.effort, EFFORTS)
+        if self.provider != OWN:
+            provider_of(self.provider)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +99,8 @@ class Execution:
     batch_poll: float = 5.0
     #: Resubmit the requests of a lost batch, which may be billed twice.
     resubmit: bool = False
+    #: The endpoint that is asked; None: the provider's variable, or its own address.
+    base_url: str | None = None
     #: A file with unit prices that win over the shipped ones.
     prices: Path | None = None
     #: Only show what would be done.
@@ -133,6 +141,9 @@ class Execution:
             usd = getattr(self, field)
             if usd is not None and not _is_amount(usd):
                 raise _invalid(f"{option_name(field)} is {usd}; it must be an amount of dollars, or none.")
+        if self.base_url is not None and not _is_plain_url(self.base_url):
+            raise _invalid("--base-url must be an http:// or https:// address without user, password and query; "
+                           "credentials are set in variables.")  # fmt: skip
         self._check_together()
 
     def _check_together(self) -> None:
@@ -234,6 +245,16 @@ def _conflicting(message: str) -> ConfigError:
 def _is_amount(usd: Decimal) -> bool:
     # -0 is no amount: what stands behind the sign was forgotten.
     return usd.is_finite() and not usd.is_signed() and usd <= MOST_USD
+
+
+def _is_plain_url(text: str) -> bool:
+    """Return whether an address can be recorded: it holds no credential."""
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    plain = parts.username is None and parts.password is None and not parts.query and not parts.fragment
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and plain
 
 
 def _within(field: str, value: int, low: int, high: int) -> None:

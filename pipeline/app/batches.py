@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 
-from pipeline.app.start import model_of
+from pipeline.app.model_choice import model_of, provider_in
 from pipeline.clock import SystemClock
 from pipeline.cost.ledger import rows as ledger_rows
 from pipeline.engine.amendment import amend
@@ -125,7 +125,9 @@ def cancel(store: Store, text: str) -> Cancellation:
                               hint="Resume the run: it looks for the batch; then it can be cancelled.")  # fmt: skip
         raise ConfigError(f"Run {run} has no pending batch.", code="no_batch_out",
                           hint=f"`./pipeline.sh batches {run}` lists what it had.")  # fmt: skip
-    model = model_of(str(load(store, run).identity.get("model") or ""))
+    state = load(store, run)
+    model = model_of(str(state.identity.get("model") or ""), provider=provider_in(state.identity),
+                     base_url=state.execution.get("base_url"))  # fmt: skip
     provider = getattr(model, "batches", None)
     asked: list[BatchRow] = []
     recorded = False

@@ -23,23 +23,20 @@ from pipeline.app.course_identity import (
 )
 from pipeline.app.course_work import RUN, CourseWork
 from pipeline.app.executors import on_executor
+from pipeline.app.model_choice import author_kind, model_name, prices_for, provider_in, with_own
 from pipeline.app.review import decided_since, to_redo
 from pipeline.app.run_report import RunReport, finish, published_now
 from pipeline.app.start import (
     Confirm,
     Start,
     accepting,
-    author_kind,
     check_readable,
-    model_name,
-    resume_command,
     resume_wishes,
     set_up,
     settings_now,
     without_model,
 )
 from pipeline.content.lesson import LESSON_SCHEMA
-from pipeline.cost.prices import PriceBook
 from pipeline.engine.engine import Engine
 from pipeline.engine.missing_values import find as find_lost
 from pipeline.errors import ConfigError, PipelineError, RunExists
@@ -82,9 +79,10 @@ def lessons(asked: Identity, execution: Execution, *, listener: Listener, confir
     Raises:
         ConfigError, ModelError, StoreError: Before anything was recorded.
     """
-    start = Start.of(execution, listener, confirm)
+    asked, own = with_own(asked)
+    start = Start.of(execution, listener, confirm, own)
     course = Catalogue(asked.catalogue).course(asked.subject, asked.level)
-    model = model_name(asked.model)
+    model = model_name(asked.model, asked.provider)
     if model == OFFLINE and asked.model is None:
         start.emit("note", text="No credential (ANTHROPIC_API_KEY): the offline author writes a draft, $0.00.")
     if note := unwritten_note(asked, model, course):
@@ -102,7 +100,7 @@ def lessons(asked: Identity, execution: Execution, *, listener: Listener, confir
             start.emit("run_continuing", run=choice.run, reason=reason)
             return _resume(start, asked, choice.run)
     start.emit("run_new", run="", reason=reason)
-    setup = _set_up(start, model, {}, course, identity.get("bank_folder"))
+    setup = _set_up(start, identity, {}, course)
     work = work_of(execution, int(identity.get("lessons") or 1))
     _announce(start, setup, identity, course, prompts_in(pins), work)
     params = {"subject": course.subject, "level": course.level}
@@ -125,7 +123,8 @@ def resume(
     Raises:
         RunNotFound, RunLocked, SettingsConflict, …: Before anything was recorded.
     """
-    start = Start.of(execution, listener, confirm)
+    asked, own = with_own(asked)
+    start = Start.of(execution, listener, confirm, own)
     return _resume(start, asked, resolve(start.store, text, COURSES))
 
 
@@ -148,7 +147,8 @@ def redo(
     Raises:
         ConfigError: The run has no such lesson; or as `resume`.
     """
-    start = Start.of(execution, listener, confirm)
+    asked, own = with_own(asked)
+    start = Start.of(execution, listener, confirm, own)
     run = resolve(start.store, text, COURSES)
     state = load(start.store, run)
     tasks = state.tasks.get(LESSONS, {})
@@ -175,7 +175,7 @@ def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None)
     else:
         # An imported run has none: it gets those of a new run.
         check_same_course(asked, state)
-        identity, pins = identity_of(asked, model_name(asked.model), course_of_run(asked, state))
+        identity, pins = identity_of(asked, model_name(asked.model, asked.provider), course_of_run(asked, state))
     pins = {**lost_pins(start, asked, state, pins), **pins}
     missing = _unpublished(start, state)
     again = (execution.from_step or "").removesuffix("#1")
@@ -193,7 +193,7 @@ def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None)
     pins, identity, work = _with_todays_prompts(start, asked, state, (pins, identity), (again, tasks))
     now = {**state.identity, **identity}
     course, prompts = pinned(start.store, state, pins)
-    setup = _set_up(start, str(now["model"]), state.execution, course, now.get("bank_folder"))
+    setup = _set_up(start, now, state.execution, course)
     if f"{again}#1" in state.steps:
         start.emit("note", text=f"Re-running {again} and every step that depends on it.")
     if tasks:
@@ -247,13 +247,13 @@ def price_of_rest(
     """Return what the rest of a run costs, for people: "about $1.23", or that its model has no known price."""
     course, prompts = pinned(start.store, state, pins)
     how, now = settings_now(start.execution, state.execution), {**state.identity, **identity}
-    prices = PriceBook(Path(how["prices"]) if how["prices"] else None)
+    prices = prices_for(how, provider_in(now))
     scheme = None if work.changed else scheme_of(start.store, state)
     expected, _ = remaining(course, prompts, now, prices, work, scheme, batch=bool(how["batch"]))
     return "no known price" if expected is None else f"about {dollars(expected)}"
 
 
-def _set_up(start: Start, model: str, recorded: Mapping[str, Any], course: Course, bank: str | None = None) -> Setup:
+def _set_up(start: Start, identity: Mapping[str, Any], recorded: Mapping[str, Any], course: Course) -> Setup:
     """Return what a run of a course works with; refuse a place that it could not be published to hours later.
 
     Raises:
@@ -261,17 +261,18 @@ def _set_up(start: Start, model: str, recorded: Mapping[str, Any], course: Cours
         ConfigError, PackageMissing: It is to be published with a format that there is not.
     """
     checked(listed(settings_now(start.execution, recorded)["downloads"]))
-    setup = set_up(start, model, recorded, bank=bank)
-    setup.anew = lambda run, path, task: _command_again(start.execution, run, path, task)
+    model, bank = str(identity["model"]), identity.get("bank_folder")
+    setup = set_up(start, model, recorded, bank=bank, provider=provider_in(identity))
+    setup.anew = lambda run, path, task: _command_again(start, run, path, task)
     if setup.options["until"] in (None, "publish") and setup.options["sample"] is None:
         name = bundle_name(course.course_id, draft=author_kind(model) == OFFLINE)
         setup.services["publisher"].check(name, overwrite=setup.options["overwrite"])
     return setup
 
 
-def _command_again(execution: Execution, run: str, path: str, task: str | None) -> str:
+def _command_again(start: Start, run: str, path: str, task: str | None) -> str:
     """Return the command that has a lesson, or all of a step, made again."""
-    command = resume_command(execution, run)
+    command = start.command(run)
     if path == LESSONS and task is not None:
         return command.replace(f"lessons --resume {run}", f"redo {run} {task}")
     return f"{command} --from {bare(path)}"
@@ -298,7 +299,7 @@ def _nothing_to_do(start: Start, state: RunState) -> RunReport:
     report = finish(start, setup, Engine(PIPELINE.definition, setup).resume(state.run_id))
     if not report.published:
         return report
-    again, folder = f"{resume_command(start.execution, state.run_id)} --from publish", Path(report.published)
+    again, folder = f"{start.command(state.run_id)} --from publish", Path(report.published)
     outputs = state.steps["publish#1"].outputs
     there, note = published_now(FolderPublisher(folder.parent), outputs, folder, again)
     return replace(report, published=report.published if there else "", published_note=note)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.app.courses import COLUMNS, yes_or_no
-from pipeline.app.start import model_name
+from pipeline.app.model_choice import model_name
 from pipeline.environment import VARIABLES
 from pipeline.errors import CatalogueError, ConfigError
 from pipeline.lessons.catalogue import Catalogue
@@ -73,7 +73,7 @@ def _refusals(asked: Identity, *, starting: bool) -> dict[str, str]:
     except CatalogueError as error:
         return {"level": error.message}
     try:
-        model_name(asked.model if starting else None)
+        model_name(asked.model if starting else None, asked.provider)
     except ConfigError as error:
         return {"model": f"{error.message} {error.hint}"}
     return {}

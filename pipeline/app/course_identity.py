@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.start import Start, author_kind
+from pipeline.app.model_choice import author_kind, provider_in
+from pipeline.app.start import Start
 from pipeline.content.lesson import LESSON_SCHEMA
 from pipeline.content.names import level_name, subject_name
 from pipeline.errors import CheckpointCorrupt, ConfigError, SettingsConflict
@@ -19,6 +20,7 @@ from pipeline.lessons.course import Course
 from pipeline.lessons.prompts import LESSON_PROMPTS, load_prompts
 from pipeline.lessons.run_selection import conflicts
 from pipeline.lessons.schemas import Scheme
+from pipeline.providers import ANTHROPIC
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import canonical, digest, value_hash
 from pipeline.settings import OFFLINE, Identity, option_name
@@ -49,6 +51,8 @@ def identity_of(asked: Identity, model: str, course: Course) -> tuple[dict[str, 
         "catalogue": course.content_hash(),
         "prompts": value_hash(prompts),
     }
+    if author_kind(model) != OFFLINE:
+        identity["provider"] = asked.provider or ANTHROPIC
     return identity | bank_of(asked, model, course), pins | {"catalogue": course.to_json()}
 
 
@@ -140,13 +144,16 @@ def changed_settings(
     }
     if asked.model is not None:
         given |= {"model": asked.model, "author": author_kind(asked.model)}
+    its = dict(state.identity)
+    if asked.provider is not None and its.get("author") != OFFLINE:
+        given["provider"], its["provider"] = asked.provider, provider_in(its)
     course = course_of_run(asked, state) if "catalogue" in asked.given else None
     if course is not None:
         given["catalogue"] = course.content_hash()
     if asked.bank is not None or ("bank" in state.identity and state.status != COMPLETED):
         folder = asked.bank or state.identity.get("bank_folder")
         given |= bank_of(replace(asked, bank=folder), str(state.identity.get("model")), course_of_run(asked, state))
-    changed = conflicts(state.identity, given)
+    changed = conflicts(its, given)
     values = {key: list(pair) for key, pair in changed.items()}
     if "author" in changed:
         raise SettingsConflict(

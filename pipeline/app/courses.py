@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from pipeline.app.course import lessons
 from pipeline.app.course_work import RUN
 from pipeline.app.executors import check_executor
+from pipeline.app.model_choice import author_kind, model_name
 from pipeline.app.plan import CoursePlan, plan
 from pipeline.app.run_report import RunReport
-from pipeline.app.start import author_kind, model_name
 from pipeline.errors import (
     BudgetExceeded,
     ConfigError,
@@ -76,8 +76,9 @@ def _path(text: str, _: str) -> Path:
 
 #: Column → what reads its cells (text, option): the options of `lessons` that may differ between courses.
 COLUMNS: Mapping[str, Callable[[str, str], Any]] = {
-    "subject": _text, "level": _text, "lessons": _whole, "model": _text, "effort": _text, "catalogue": _path,
-    "bank": _path, "out": _path, "max_cost_usd": parse_usd, "budget": _text, "concurrency": _at_once, "until": _text,
+    "subject": _text, "level": _text, "lessons": _whole, "model": _text, "provider": _text, "effort": _text,
+    "catalogue": _path, "bank": _path, "out": _path, "max_cost_usd": parse_usd,
+    "budget": _text, "concurrency": _at_once, "until": _text,
     "sample": _whole, "prices": _path, "batch": yes_or_no, "batch_min": _whole, "skip_failed": yes_or_no,
 }  # fmt: skip
 
@@ -174,7 +175,7 @@ def check(text: str, name: str, asked: Identity, execution: Execution) -> list[C
             its_identity, its_execution = _settings(cells, asked, execution)
             course = Catalogue(its_identity.catalogue).course(its_identity.subject, its_identity.level)
             # Two lines that share these would be one run.
-            key = course.subject, course.level, author_kind(its_identity.model or model_name(None))
+            key = course.subject, course.level, author_kind(model_name(its_identity.model, its_identity.provider))
             if (first := known.setdefault(key, number)) != number:
                 raise _wrong(f"duplicate of line {first}")
             lines.append(CourseLine(number, its_identity, its_execution, plan(its_identity, its_execution)))
@@ -268,7 +269,7 @@ def _settings(cells: Mapping[str, str], asked: Identity, execution: Execution) -
     asked = replace(asked, **own, given=asked.given | own.keys())
     execution = replace(execution, **how, given=execution.given | how.keys())
     if not execution.dry_run:
-        model_name(asked.model)
+        model_name(asked.model, asked.provider)
     check_executor(execution)
     return asked, execution
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.cost_estimate import learn, remaining
 from pipeline.app.course_identity import pinned, scheme_of, todays_prompts
 from pipeline.app.course_work import CourseWork
+from pipeline.app.model_choice import prices_for, provider_in
 from pipeline.app.start import settings_now
 from pipeline.app.travel import changes_of, meant
-from pipeline.cost.prices import PriceBook
 from pipeline.records.run import bare
 from pipeline.settings import Execution
 from pipeline.store.base import Store
@@ -67,7 +66,7 @@ def _course_price(store: Store, child: RunState) -> tuple[Decimal | None, Decima
     how, total = settings_now(Execution(), child.execution), int(child.identity.get("lessons") or 1)
     history = learn(store.heads(), str(child.identity.get("model")), course.subject)
     expected, worst = remaining(
-        course, prompts, child.identity, PriceBook(Path(how["prices"]) if how["prices"] else None),
+        course, prompts, child.identity, prices_for(how, provider_in(child.identity)),
         CourseWork(total, child), scheme_of(store, child), batch=bool(how["batch"]), history=history,
     )  # fmt: skip
     return expected, worst, history.source

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.cost_estimate import (
@@ -31,10 +30,18 @@ from pipeline.app.course_identity import (
 )
 from pipeline.app.course_work import CourseWork
 from pipeline.app.executors import check_executor
-from pipeline.app.start import author_kind, model_name, settings_now
+from pipeline.app.model_choice import (
+    author_kind,
+    check_able,
+    default_model,
+    has_credential,
+    prices_for,
+    provider_in,
+    with_own,
+)
+from pipeline.app.start import settings_now
 from pipeline.app.stores import open_store
 from pipeline.clock import SystemClock
-from pipeline.cost.prices import PriceBook
 from pipeline.engine.missing_values import find as find_lost
 from pipeline.export.base import checked, listed
 from pipeline.lessons.asks import Asks
@@ -42,6 +49,7 @@ from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.estimate import estimate, prompts_of
 from pipeline.lessons.prompts import load_prompts
 from pipeline.lessons.run_selection import choose_run
+from pipeline.providers import ANTHROPIC
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution, Identity
 from pipeline.store.base import Claim
 from pipeline.store.reader import load
@@ -128,7 +136,10 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
     """
     check_executor(execution)
     course = Catalogue(asked.catalogue).course(asked.subject, asked.level)
-    model, now = asked.model or model_name(None), SystemClock().now()
+    asked, _ = with_own(asked)
+    now = SystemClock().now()
+    model = asked.model or (default_model(asked.provider) if asked.provider or has_credential() else OFFLINE)
+    provider = asked.provider or ANTHROPIC
     store, prompts, scheme, state = open_store(execution.store_url), load_prompts(course.to_json()), None, None
     if not execution.force:
         claim = Claim("lessons", course.subject, course.level, author_kind(model))
@@ -142,7 +153,7 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
         changed, pins = changed_settings(store, asked, state, accept=execution.accept_changes)
         pins |= todays_prompts(store, state, pins)
         identity = {**state.identity, **changed}
-        model = str(identity.get("model") or model)
+        model, provider = str(identity.get("model") or model), provider_in(identity)
         course, prompts = pinned(store, state, pins)
         scheme = None if changed else scheme_of(store, state)
     if state is not None:
@@ -150,7 +161,9 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
     lessons = int(identity.get("lessons") or asked.lessons)
     asks = Asks(course, prompts, model, identity.get("effort"), identity.get("blind_solve") is not False)
     calls = estimate(asks, lessons, scheme)
-    prices = PriceBook(Path(how["prices"]) if how["prices"] else None)
+    if model != OFFLINE:
+        check_able(provider, how)
+    prices = prices_for(how, provider)
     history = expectations(execution.store_url, model, course.subject)
     rows = priced(calls, prices, model, now, batch=bool(how["batch"]), history=history)
     pieces = list(work_of(execution, lessons, state, changed).pieces())
@@ -176,7 +189,7 @@ def expected_of(store: Store, state: RunState) -> Decimal | None:
     if state.pipeline != "lessons" or identity.get("author") == OFFLINE or "catalogue" not in state.pins:
         return None
     course, prompts = pinned(store, state, {})
-    prices = PriceBook(Path(how["prices"]) if how.get("prices") else None)
+    prices = prices_for(how, provider_in(identity))
     work = CourseWork(int(identity.get("lessons") or 1), None, how.get("until"), how.get("sample"))
     scheme = scheme_of(store, state)
     return remaining(course, prompts, identity, prices, work, scheme, batch=bool(how.get("batch")))[0]

@@ -12,15 +12,22 @@ from shlex import quote
 from typing import Any
 
 from pipeline.app.gates import Gate, open_gates
+from pipeline.app.model_choice import (
+    OwnModel,
+    check_asked_model,
+    check_model_change,
+    default_model,
+    has_credential,
+    provider_in,
+    with_own,
+    with_provider,
+)
 from pipeline.app.run_report import RunReport, finish, unnamed_params
 from pipeline.app.start import (
     Confirm,
     Start,
     announce_model,
-    check_asked_model,
-    check_model_change,
     check_readable,
-    has_credential,
     nothing_left,
     resume_command,
     resume_wishes,
@@ -49,9 +56,10 @@ from pipeline.formats.attractor.library import check_is_dot, current_node, find_
 from pipeline.formats.attractor.run_documents import ended_visits, execution_log, passed_visits
 from pipeline.formats.attractor.runner import CompiledGraph, GraphRunner
 from pipeline.formats.attractor.source import Source
+from pipeline.providers import ANTHROPIC
 from pipeline.records.redaction import without_keys
 from pipeline.records.run import RunState
-from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution
+from pipeline.settings import OFFLINE, Execution, Identity
 from pipeline.store.base import Store
 from pipeline.store.head import HEAD
 from pipeline.store.names import JOURNAL
@@ -93,7 +101,7 @@ def run_dot(
     target: str | None,
     *,
     params: Mapping[str, Any],
-    model: str | None,
+    asked: Identity,
     execution: Execution,
     dot: DotOptions,
     listener: Listener,
@@ -104,6 +112,7 @@ def run_dot(
 
     Args:
         target: The file; None (with a resume): the graph that the run holds.
+        asked: The model and its provider.
 
     Raises:
         ConfigError, GraphError, StoreError, SettingsConflict: Before anything was recorded.
@@ -115,7 +124,8 @@ def run_dot(
             code="executor_unused", hint="Omit --executor (PIPELINE_EXECUTOR).",
         )  # fmt: skip
     listeners = [listener, interviewer] if callable(interviewer) else [listener]
-    return _DotStart(target, model, execution, dot, interviewer, listeners, confirm).run(params)
+    asked, own = with_own(asked)
+    return _DotStart(target, asked, own, execution, dot, interviewer, listeners, confirm).run(params)
 
 
 @dataclass(slots=True)
@@ -123,7 +133,8 @@ class _DotStart:
     """One start of the program with a graph."""
 
     _target: str | None
-    _asked_model: str | None
+    _asked: Identity
+    _own: OwnModel | None
     _execution: Execution
     _dot: DotOptions
     _interviewer: Interviewer | None
@@ -165,9 +176,13 @@ class _DotStart:
         for text in unnamed_params(params, graph.dot):
             start.emit("note", text=text)
         simulate = self._simulates
-        setup = self._setup(start, self._model(graph, None, simulate=simulate), {}, simulate=simulate)
+        provider = self._asked.provider
+        model = self._model(graph, None, provider, simulate=simulate)
+        setup = self._setup(start, model, provider, {}, simulate=simulate)
         runner = GraphRunner(graph, setup, _folder(start.store))
-        result = runner.start(params, identity_of(setup), checkpoint, rerun_current=self._dot.rerun_current)
+        result = runner.start(
+            params, with_provider(identity_of(setup), provider), checkpoint, rerun_current=self._dot.rerun_current
+        )
         return self._finished(start, setup, graph, result)
 
     def _resumed(self, store: Store, run: str) -> RunReport:
@@ -189,8 +204,9 @@ class _DotStart:
             return self._finished(start, setup, graph, GraphRunner(graph, setup, _folder(store)).resume(state))
         simulate = self._stays_simulated(state)
         pinned = identity.get("model") or state.identity.get("model")
-        model = self._model(graph, str(pinned) if pinned else None, simulate=simulate)
-        setup = self._setup(start, model, state.execution, simulate=simulate)
+        provider = self._asked.provider or (provider_in(state.identity) if pinned else None)
+        model = self._model(graph, str(pinned) if pinned else None, provider, simulate=simulate)
+        setup = self._setup(start, model, provider, state.execution, simulate=simulate)
         wanted = resume_wishes(self._execution)
         if rerun and not wanted["from_step"]:
             wanted["from_step"] = current_node(state)
@@ -214,7 +230,7 @@ class _DotStart:
     @property
     def _simulates(self) -> bool:
         """Return whether no model is to be asked."""
-        return self._dot.simulate or self._asked_model == OFFLINE
+        return self._dot.simulate or self._asked.model == OFFLINE
 
     def _stays_simulated(self, state: RunState) -> bool:
         """Return whether a resumed run asks no model.
@@ -235,18 +251,21 @@ class _DotStart:
         Raises:
             SettingsConflict: It is given without --accept-changes, or for a simulated run.
         """
-        asked, pinned = self._asked_model, state.identity.get("model")
-        if asked in (None, OFFLINE, pinned):
+        asked, pinned = self._asked.model, state.identity.get("model")
+        provider = self._asked.provider
+        moves = pinned is not None and provider not in (None, provider_in(state.identity))
+        if asked in (None, OFFLINE, pinned) and not moves:
             return {}
         if is_simulated(state):
             raise SettingsConflict(
                 f"Run {state.run_id} is simulated; no model answers in it.",
                 code="simulated", hint="Start a new run without --simulate.",
             )  # fmt: skip
-        check_model_change(state, str(asked), accept=self._execution.accept_changes)
-        return {"model": asked}
+        model = asked if asked not in (None, OFFLINE) else pinned
+        check_model_change(state, str(model), provider, accept=self._execution.accept_changes)
+        return with_provider({"model": model}, provider)
 
-    def _model(self, graph: CompiledGraph, pinned: str | None, *, simulate: bool) -> str:
+    def _model(self, graph: CompiledGraph, pinned: str | None, provider: str | None, *, simulate: bool) -> str:
         """Return the model to set up; "" if none is needed.
 
         Raises:
@@ -255,18 +274,20 @@ class _DotStart:
         nodes = [] if simulate or self._dot.agent_cmd else graph.asking_nodes()
         if not nodes:
             return ""
-        if self._asked_model:
-            check_asked_model(self._asked_model)
-        if not has_credential():
+        if self._asked.model:
+            check_asked_model(self._asked.model, provider)
+        if self._own is None and provider in (None, ANTHROPIC) and not has_credential():
             shown = ", ".join(nodes[:5]) + (", …" if len(nodes) > 5 else "")
             raise CredentialMissing(
                 f"This graph asks a model ({shown}), and no credential is set.",
                 hint="Set ANTHROPIC_API_KEY (in the environment or in .env beside pipeline.sh); "
                 "--simulate runs it without any model.",
             )
-        return pinned or self._asked_model or DEFAULT_MODEL
+        return pinned or self._asked.model or default_model(provider)
 
-    def _setup(self, start: Start, model: str, recorded: Mapping[str, Any], *, simulate: bool) -> Setup:
+    def _setup(
+        self, start: Start, model: str, provider: str | None, recorded: Mapping[str, Any], *, simulate: bool
+    ) -> Setup:
         """Return what a start or resume works with.
 
         Raises:
@@ -276,7 +297,7 @@ class _DotStart:
         if dot.resume_fidelity is not None and dot.resume_fidelity not in FIDELITIES:
             message = f"Invalid --resume-fidelity {dot.resume_fidelity!r}; use {', '.join(FIDELITIES)}."
             raise ConfigError(message, code="invalid_fidelity")
-        setup = set_up(start, model, recorded, "run")
+        setup = set_up(start, model, recorded, "run", provider=provider)
         workdir = str(recorded.get("workdir") or os.getcwd())
         stage_dir = recorded.get("stage_dir") if dot.stage_dir is None else str(dot.stage_dir.absolute())
         # What permits something is not recorded: a resume needs it again.
@@ -296,7 +317,7 @@ class _DotStart:
         }
         setup.services = {name: value for name, value in services.items() if value}
         setup.command = self._command(start.store)
-        setup.again = self._again(permissions)
+        setup.again = self._again(permissions) + (self._own.words if self._own else "")
         announce_model(start, setup)
         return setup
 
@@ -340,7 +361,7 @@ class _DotStart:
         emit = Emitter(clock, self._listeners)
         if note := store_note(store.url):
             emit("note", text=note)
-        return Start(self._execution, store, clock, emit, self._confirm)
+        return Start(self._execution, store, clock, emit, self._confirm, own=self._own)
 
     def _command(self, store: Store) -> Callable[[str], str]:
         verb = f"run {quote(self._target)}" if self._target else "run"

@@ -6,15 +6,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.executors import on_executor
+from pipeline.app.model_choice import (
+    check_model_change,
+    default_model,
+    has_credential,
+    provider_in,
+    with_own,
+    with_provider,
+)
 from pipeline.app.run_report import RunReport, finish, unread_params
 from pipeline.app.start import (
     Confirm,
     Start,
     accepting,
     announce_model,
-    check_model_change,
     check_readable,
-    has_credential,
     nothing_left,
     resume_wishes,
     set_up,
@@ -25,8 +31,9 @@ from pipeline.engine.engine import Engine
 from pipeline.engine.pipeline import load_pipeline
 from pipeline.errors import ConfigError, CredentialMissing
 from pipeline.formats.langgraph.threads import check_is_no_thread
+from pipeline.providers import ANTHROPIC
 from pipeline.records.statuses import COMPLETED
-from pipeline.settings import DEFAULT_MODEL, Execution
+from pipeline.settings import OFFLINE, Execution, Identity
 from pipeline.store.reader import load, resolve
 
 if TYPE_CHECKING:
@@ -37,7 +44,7 @@ def run_file(
     target: str,
     *,
     params: Mapping[str, Any],
-    model: str | None,
+    asked: Identity,
     execution: Execution,
     listener: Listener,
     confirm: Confirm | None = None,
@@ -45,7 +52,7 @@ def run_file(
     """Run a user's own pipeline (FILE.py:NAME, or FILE.py with one), or resume one of its runs.
 
     Args:
-        model: As given; None: the run's own, or the default.
+        asked: The model and its provider as given; None: the run's own, or the default.
 
     Raises:
         ConfigError, GraphError, StoreError, SettingsConflict: Before anything was recorded.
@@ -53,10 +60,12 @@ def run_file(
     pipeline, target = load_pipeline(target)
     verb = f"run {target}"
     preflight.check_params(params)
-    start = Start.of(execution, listener, confirm)
+    asked, own = with_own(asked)
+    start = Start.of(execution, listener, confirm, own)
+    model, provider = asked.model, asked.provider
     run = resolve(start.store, execution.resume, pipeline.name) if execution.resume else ""
     state = load(start.store, run) if run else None
-    added, other, pinned = {}, "", ""
+    added, other, pinned, changed = {}, "", "", False
     if state is not None:
         check_readable(state)
         check_is_no_thread(state)
@@ -66,22 +75,24 @@ def run_file(
         added = preflight.added_params(state, params)
         pinned = str(state.identity.get("model") or "")
         other = model if model and pinned and model != pinned else ""
-        if other:
-            check_model_change(state, other, accept=execution.accept_changes)
-        if not other and nothing_left(state, pipeline.definition, execution):
+        changed = bool(other) or (pinned not in ("", OFFLINE) and provider not in (None, provider_in(state.identity)))
+        if changed:
+            check_model_change(state, other or pinned, provider, accept=execution.accept_changes)
+        provider = provider or (provider_in(state.identity) if pinned else None)
+        if not changed and nothing_left(state, pipeline.definition, execution):
             start.emit("run_already_completed", run=run, reason="nothing is left to do")
             setup = without_model(start, state.execution, verb)
             return finish(start, setup, Engine(pipeline.definition, setup).resume(run), verb)
-    chosen = other or pinned or model or _default_model(target, asks=pipeline.asks)
-    setup = set_up(start, chosen, state.execution if state else {}, verb)
+    chosen = other or pinned or model or _default_model(target, provider, asks=pipeline.asks)
+    setup = set_up(start, chosen, state.execution if state else {}, verb, provider=provider)
     setup.options = {**setup.options, "target": target}  # recorded: `status` and forks name the command that resumes
     announce_model(start, setup)
     engine = Engine(pipeline.definition, setup)
-    identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
+    identity = with_provider(setup.info.identity(), provider) if setup.info else {}
     with on_executor(execution, pipeline.definition, setup):
         if run:
             # A run that began without a model has none pinned: it gets the one that is there now.
-            found, wishes = {} if pinned and not other else identity, resume_wishes(execution)
+            found, wishes = {} if pinned and not changed else identity, resume_wishes(execution)
             result = engine.resume(run, identity=found, params=added, accept=accepting(start), **wishes)
         else:
             result = engine.start(params, identity=identity, pins={})
@@ -91,14 +102,15 @@ def run_file(
     return finish(start, setup, result, verb)
 
 
-def _default_model(target: str, *, asks: bool) -> str:
+def _default_model(target: str, provider: str | None, *, asks: bool) -> str:
     """Return the model of a run that was given none; "": no credential is set, and none is needed.
 
     Raises:
         CredentialMissing: The pipeline says that it asks a model.
+        ConfigError: The provider needs the name of one.
     """
-    if has_credential():
-        return DEFAULT_MODEL
+    if provider not in (None, ANTHROPIC) or has_credential():
+        return default_model(provider)
     if asks:
         raise CredentialMissing(
             f"This run has no model: {target} asks one, and no credential is set.",

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pipeline.app.model_choice import check_able, default_model, has_credential, provider_in, with_own
 from pipeline.app.run_graph import drawn_marks
-from pipeline.app.start import has_credential, settings_now
+from pipeline.app.start import settings_now
 from pipeline.app.stores import open_store
 from pipeline.dot import kinds
 from pipeline.dot.drawing import in_order
@@ -19,8 +20,9 @@ from pipeline.formats.attractor.handlers.standard import standard_registry
 from pipeline.formats.attractor.library import find_run
 from pipeline.formats.attractor.runner import CompiledGraph
 from pipeline.formats.attractor.source import Source
+from pipeline.providers import ANTHROPIC
 from pipeline.records.run import RunState
-from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution
+from pipeline.settings import OFFLINE, Execution, Identity
 from pipeline.store.reader import load, resolve
 
 MODEL, SHELL, CODE = "asks the model", "runs a shell command", "runs code"
@@ -69,7 +71,7 @@ class RunPlan:
         return [each.node for each in self.nodes if each.does == SHELL]
 
 
-def plan_file(target: str, model: str | None, execution: Execution) -> RunPlan:
+def plan_file(target: str, asked: Identity, execution: Execution) -> RunPlan:
     """Return what running FILE.py:NAME would do; imports the file, as every start does, and changes nothing.
 
     Raises:
@@ -77,6 +79,7 @@ def plan_file(target: str, model: str | None, execution: Execution) -> RunPlan:
         RunNotFound: There is no such run to resume.
     """
     pipeline, _ = load_pipeline(target)
+    asked, _ = with_own(asked)
     store = open_store(execution.store_url)
     state = load(store, resolve(store, execution.resume, pipeline.name)) if execution.resume else None
     graph = pipeline.definition.graph
@@ -84,12 +87,12 @@ def plan_file(target: str, model: str | None, execution: Execution) -> RunPlan:
     drawn = DotGraph(pipeline.name, {}, nodes, tuple(DotEdge(each.source, each.target) for each in graph.edges))
     marks = drawn_marks(state) if state else {}
     rows = [PlannedNode(name, CODE, marks.get(name, _NEW)[0]) for name in in_order(drawn)]
-    answers = _model(state, model) if pipeline.asks or model or has_credential() else ""
-    return _plan(pipeline.name, state, answers, execution, rows)
+    answers = _model(state, asked) if pipeline.asks or asked.model or asked.provider or has_credential() else ""
+    return _plan(pipeline.name, state, answers, asked, execution, rows)
 
 
 def plan_dot(
-    target: str | None, resume: str | None, model: str | None, execution: Execution, *, simulate: bool
+    target: str | None, resume: str | None, asked: Identity, execution: Execution, *, simulate: bool
 ) -> RunPlan:
     """Return what running a DOT file would do; changes nothing.
 
@@ -116,15 +119,29 @@ def plan_dot(
         kind = graph.dot.kind(graph.dot.nodes[name])
         does = MODEL if name in asking else SHELL if name in commands else _DOES.get(kind, CODE)
         rows.append(PlannedNode(name, does, marks.get(name, _NEW)[0], commands.get(name, "")))
-    asks = bool(asking) and not simulate and model != OFFLINE
-    return _plan(graph.definition.name, state, _model(state, model) if asks else "", execution, rows)
+    asked, _ = with_own(asked)
+    asks = bool(asking) and not simulate and asked.model != OFFLINE
+    return _plan(graph.definition.name, state, _model(state, asked) if asks else "", asked, execution, rows)
 
 
-def _plan(name: str, state: RunState | None, model: str, execution: Execution, rows: Sequence[PlannedNode]) -> RunPlan:
+def _plan(
+    name: str,
+    state: RunState | None,
+    model: str,
+    asked: Identity,
+    execution: Execution,
+    rows: Sequence[PlannedNode],
+) -> RunPlan:
     how: Mapping[str, Any] = settings_now(execution, state.execution if state else {})
     run = state.run_id if state else ""
-    return RunPlan(name, run, model, model == OFFLINE or has_credential(), how["max_cost_usd"], rows)
+    provider = asked.provider or (provider_in(state.identity) if state else ANTHROPIC)
+    if model not in ("", OFFLINE):
+        check_able(provider, how)
+    # Whether another provider can be logged in at shows once it is asked.
+    able = model == OFFLINE or provider != ANTHROPIC or has_credential()
+    return RunPlan(name, run, model, able, how["max_cost_usd"], rows)
 
 
-def _model(state: RunState | None, asked: str | None) -> str:
-    return asked or str((state.identity.get("model") if state else "") or "") or DEFAULT_MODEL
+def _model(state: RunState | None, asked: Identity) -> str:
+    its = str((state.identity.get("model") if state else "") or "")
+    return asked.model or its or default_model(asked.provider)

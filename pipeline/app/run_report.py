@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.start import Start, resume_command, store_words_of
+from pipeline.app.start import Start, store_words_of
 from pipeline.engine.limits import more_room
 from pipeline.engine.result import RunResult
 from pipeline.engine.sources import missing_param
@@ -54,7 +54,7 @@ def finish(start: Start, setup: Setup, result: RunResult, verb: str = "lessons")
     """Close what the run worked with, write the receipt beside what was published, and return the report."""
     if setup.model is not None:
         setup.model.close()
-    again = resume_command(start.execution, result.run_id, verb)
+    again = start.command(result.run_id, verb)
     error, done = result.error, result.status == COMPLETED
     if isinstance(error, WriteFailed) and error.data.get("emergency") and not error.data.get("gone"):
         # The store does not know how it was named.

@@ -12,33 +12,29 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline import __version__
 from pipeline.app.executors import check_executor
+from pipeline.app.model_choice import OwnModel, billed_by, check_able, model_of, prices_for
 from pipeline.app.stores import open_account, open_store
 from pipeline.clock import Clock, SystemClock
-from pipeline.cost.prices import PriceBook
 from pipeline.engine import changes, preflight
 from pipeline.engine.events import Emitter, Event, Listener
 from pipeline.engine.retry import look_up
 from pipeline.engine.setup import Definition, Setup
-from pipeline.errors import CheckpointCorrupt, ConfigError, CredentialMissing, SettingsConflict
+from pipeline.errors import CheckpointCorrupt
+from pipeline.providers import ANTHROPIC
 from pipeline.publish.folder import FolderPublisher
 from pipeline.records.charge import in_full
-from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution
+from pipeline.settings import OFFLINE, Execution
 from pipeline.store.address import parse_store_url, store_words
 from pipeline.store.base import Store
 from pipeline.store.network import network_note
 
 if TYPE_CHECKING:
-    from pipeline.llm.base import Model
     from pipeline.records.run import RunState
 
 #: Asks a person; whether the answer was yes.
 Confirm = Callable[[str], bool]
-#: Names another server than the provider's.
-_GATEWAY = "ANTHROPIC_BASE_URL"
-#: Variables with which the SDK finds a credential by itself.
-_CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE", "ANTHROPIC_IDENTITY_TOKEN_FILE")
 #: Settings that a run keeps until others are given; the rest hold for one start.
-_KEPT = ("max_cost_usd", "concurrency", "out", "prices", "batch", "batch_min", "daily_budget_usd", "review",
+_KEPT = ("base_url", "max_cost_usd", "concurrency", "out", "prices", "batch", "batch_min", "daily_budget_usd", "review",
          "downloads")  # fmt: skip
 _DECIDED, _BEGUN = frozenset({"run_new", "run_continuing"}), frozenset({"run_started", "run_resumed"})
 
@@ -87,9 +83,13 @@ class Start:
     confirm: Confirm | None
     #: What was announced before the first paid call, in USD.
     expected: Decimal | None = None
+    #: A model of the user's own (--model FILE.py:NAME).
+    own: OwnModel | None = None
 
     @classmethod
-    def of(cls, execution: Execution, listener: Listener, confirm: Confirm | None) -> Start:
+    def of(
+        cls, execution: Execution, listener: Listener, confirm: Confirm | None, own: OwnModel | None = None
+    ) -> Start:
         """Open the store and say what a person should know of it.
 
         Raises:
@@ -101,7 +101,11 @@ class Start:
         if note := store_note(execution.store_url):
             emit("note", text=note)
         store = open_store(execution.store_url, concurrency=execution.at_once)
-        return cls(execution, store, clock, emit, decided.before(confirm))
+        return cls(execution, store, clock, emit, decided.before(confirm), own=own)
+
+    def command(self, run: str, verb: str = "lessons") -> str:
+        """Return the command that resumes a run."""
+        return resume_command(self.execution, run, verb) + (self.own.words if self.own else "")
 
 
 def store_note(url: str) -> str:
@@ -127,89 +131,6 @@ def check_readable(state: RunState) -> None:
         )
 
 
-def has_credential() -> bool:
-    """Return whether the environment holds something the SDK can log in with."""
-    return any(os.environ.get(name, "").strip() for name in _CREDENTIALS)
-
-
-def model_name(asked: str | None) -> str:
-    """Return the model that writes: as asked, else Claude where a credential is set, else the offline author.
-
-    Raises:
-        CredentialMissing: A Claude model was asked for without a credential.
-    """
-    if asked is None:
-        return DEFAULT_MODEL if has_credential() else OFFLINE
-    check_asked_model(asked)
-    if asked != OFFLINE and not has_credential():
-        raise CredentialMissing(
-            f"--model {asked} needs a credential, and none is set.",
-            hint="Set ANTHROPIC_API_KEY (in the environment or in .env beside pipeline.sh), or use --model offline.",
-        )
-    return asked
-
-
-def check_asked_model(name: str) -> None:
-    """Refuse a model of another provider before a credential is asked for; a gateway may have models of any name.
-
-    Raises:
-        ConfigError: It is one.
-    """
-    known = name == OFFLINE or "claude" in name.lower() or "anthropic" in name.lower()
-    if not known and not os.environ.get(_GATEWAY, "").strip():
-        raise ConfigError(
-            f"{name!r} is not a Claude model, and this program supports only Claude models.",
-            code="unknown_model",
-            hint=f"For example --model {DEFAULT_MODEL}; {_GATEWAY} names a gateway that offers other models.",
-        )
-
-
-def check_model_change(state: RunState, asked: str, *, accept: bool) -> None:
-    """Refuse another model than the one a run was made with.
-
-    Raises:
-        SettingsConflict: It is another one, and changes are not accepted.
-    """
-    pinned = str(state.identity.get("model") or "")
-    if pinned and asked != pinned and not accept:
-        raise SettingsConflict(
-            f"Run {state.run_id} was made with --model {pinned}, but {asked} is given now.",
-            code="other_model",
-            hint="Omit the option to continue as before, or --accept-changes to run again what it affects.",
-            changed={"model": [pinned, asked]},
-        )
-
-
-def author_kind(model: str) -> str:
-    """Return whether "offline" or "model" writes; the two are never mixed."""
-    return "offline" if model == OFFLINE else "model"
-
-
-def model_of(name: str, *, courses: bool = True, bank: str | None = None) -> Model:
-    """Return the model of that name, not yet looked up.
-
-    Args:
-        bank: Folder with people's own topics, for the offline author.
-        courses: It is asked for lessons, which the offline author can write; other work gets stand-in answers.
-
-    Raises:
-        ConfigError: The name is no Claude model's, and no gateway that may know it is set.
-    """
-    check_asked_model(name)
-    if name == OFFLINE and not courses:
-        from pipeline.llm.script import offline_model
-
-        return offline_model()
-    if name == OFFLINE:
-        from pipeline.bank.topic import Bank
-        from pipeline.lessons.offline import OfflineAuthor
-
-        return OfflineAuthor(Bank([Path(bank)] if bank else []))
-    from pipeline.llm.anthropic import AnthropicModel
-
-    return AnthropicModel(name)
-
-
 def settings_now(execution: Execution, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return how this start works, as recorded: what was given, else the run's own settings, else the defaults."""
     usd = {name: getattr(execution, name) for name in ("max_cost_usd", "daily_budget_usd")}
@@ -219,6 +140,7 @@ def settings_now(execution: Execution, recorded: Mapping[str, Any]) -> dict[str,
         "out": str(execution.out_folder),
         "prices": None if execution.prices is None else os.path.abspath(os.path.expanduser(execution.prices)),
         "budget": execution.budget,
+        "base_url": execution.base_url,
         "daily_budget_usd": None if usd["daily_budget_usd"] is None else f"{usd['daily_budget_usd']:f}",
         "batch": execution.batch,
         "batch_min": execution.batch_min,
@@ -232,7 +154,12 @@ def settings_now(execution: Execution, recorded: Mapping[str, Any]) -> dict[str,
 
 
 def set_up(
-    start: Start, model_name: str, recorded: Mapping[str, Any], verb: str = "lessons", bank: str | None = None
+    start: Start,
+    model_name: str,
+    recorded: Mapping[str, Any],
+    verb: str = "lessons",
+    bank: str | None = None,
+    provider: str | None = None,
 ) -> Setup:
     """Return all that a run works with; free look-ups and refusals come first. `model_name` "": no model.
 
@@ -240,19 +167,26 @@ def set_up(
         CredentialMissing, ModelError, BudgetExceeded, ConfigError: Before any step.
     """
     how = settings_now(start.execution, recorded)
-    model = model_of(model_name, courses=verb == "lessons", bank=bank) if model_name else None
+    model = None
     if model_name and model_name != OFFLINE:
+        check_able(provider, how)
         # The look-up may take a while, and nothing else has been shown by now.
         start.emit("looking", text=f"Checking the model {model_name} ...")
-    info = look_up(model, start.clock, start.emit) if model else None
+    if model_name:
+        model = model_of(model_name, provider=provider, base_url=how["base_url"], own=start.own,
+                         courses=verb == "lessons", bank=bank)  # fmt: skip
+    info = billed_by(look_up(model, start.clock, start.emit), model) if model else None
     for warning in info.warnings if info else ():
         start.emit("note", text=warning)
-    prices = PriceBook(Path(how["prices"]) if how["prices"] else None)
+    prices = prices_for(how, info.provider if info else provider)
     preflight.check_batches(model, how)
     if info is not None:
         preflight.check_priced(info, prices, start.clock, how)
     setup = without_model(start, recorded, verb)
     setup.model, setup.info, setup.prices = model, info, prices
+    if start.own is not None:
+        # Recorded, so that people see what to name again.
+        setup.options = {**setup.options, "model_file": start.own.target}
     if how["daily_budget_usd"] is not None or (info is not None and info.paid):
         # A run without a limit reports what it spends, so that the limit of another counts it.
         setup.account = open_account(start.execution.store_url)
@@ -265,7 +199,7 @@ def without_model(start: Start, recorded: Mapping[str, Any], verb: str = "lesson
     execution = start.execution
     return Setup(
         start.store, start.clock, start.emit, settings_now(execution, recorded), product=__version__,
-        command=lambda run: resume_command(execution, run, verb), confirm=start.confirm, yes=execution.yes,
+        command=lambda run: start.command(run, verb), confirm=start.confirm, yes=execution.yes,
         cancel=lambda run: f"./pipeline.sh cancel {run}{store_words_of(execution)}",
     )  # fmt: skip
 
@@ -307,7 +241,13 @@ def announce_model(start: Start, setup: Setup) -> None:
     if setup.info is not None:
         ceiling = setup.options["max_cost_usd"]
         limit = "none" if ceiling is None else in_full(Decimal(str(ceiling)))
-        start.emit("note", text=f"Model: {setup.info.id} · Ceiling: {limit} (--max-cost-usd)")
+        start.emit("note", text=f"Model: {setup.info.id}{_where(setup)} · Ceiling: {limit} (--max-cost-usd)")
+
+
+def _where(setup: Setup) -> str:
+    """Return at which provider a model is asked, where that needs saying."""
+    provider = setup.info.provider if setup.info else ANTHROPIC
+    return "" if provider in (ANTHROPIC, OFFLINE) else f" ({provider})"
 
 
 def resume_command(execution: Execution, run: str, verb: str = "lessons") -> str:

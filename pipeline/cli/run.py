@@ -115,7 +115,7 @@ class Person:
     "accept_changes", *EXECUTION, "dry_run",
     dry_run="Show the nodes, who answers and what a resume finds done; run, record and send nothing.",
     accept_changes="Continue with a changed graph or model; work that this affects is run again.",
-    model="A Claude model, or offline: stand-in answers for $0.00.  "
+    model="A model, FILE.py:NAME of your own, or offline: stand-in answers for $0.00.  "
     "[default: claude-sonnet-5-5 with a credential; without one, graphs that call a model are refused]",
 )  # fmt: skip
 @click.pass_context
@@ -137,9 +137,9 @@ def run(ctx: click.Context, /, target: str | None, params: tuple[str, ...], **_:
         if execution.dry_run:
             from pipeline.app.run_plan import plan_dot
 
-            return _show(plan_dot(target, resume, asked.model, execution, simulate=dot.simulate), as_json=how.json)
+            return _show(plan_dot(target, resume, asked, execution, simulate=dot.simulate), as_json=how.json)
         return watched(execution, how, lambda shown, ask: start_dot(
-            target, params=values, model=asked.model, execution=execution, dot=dot, listener=shown, confirm=ask,
+            target, params=values, asked=asked, execution=execution, dot=dot, listener=shown, confirm=ask,
             interviewer=None if how.json else Person(cast(Quiet, shown)),
         ))  # fmt: skip
     refuse_dot_options(ctx)
@@ -151,11 +151,11 @@ def run(ctx: click.Context, /, target: str | None, params: tuple[str, ...], **_:
     if execution.dry_run:
         from pipeline.app.run_plan import plan_file
 
-        return _show(plan_file(target, asked.model, execution), as_json=how.json)
+        return _show(plan_file(target, asked, execution), as_json=how.json)
     from pipeline.app.run_file import run_file
 
     return watched(execution, how, lambda shown, ask: run_file(
-        target, params=values, model=asked.model, execution=execution, listener=shown, confirm=ask
+        target, params=values, asked=asked, execution=execution, listener=shown, confirm=ask
     ))  # fmt: skip
 
 

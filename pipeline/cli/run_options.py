@@ -14,6 +14,7 @@ from pipeline.cli.options import CourseName, F, RunName
 from pipeline.cli.store_context import remember
 from pipeline.content.names import LEVELS, SUBJECTS
 from pipeline.errors import ConfigError
+from pipeline.providers import PROVIDERS
 from pipeline.settings import Display, Execution, Identity, option_fields, option_name, parse_usd
 
 
@@ -61,7 +62,11 @@ _DETAILS: Mapping[str, Mapping[str, Any]] = {
               "help": "Any of the catalogue: national_5 (or n5), higher, …; your own with --catalogue."},
     "lessons": {"type": int, "metavar": "N", "help": "Lessons in the course, 1 to 120.  [default: 18]"},
     "model": {"metavar": "ID",
-              "help": "A Claude model, or offline.  [default: claude-sonnet-5-5 with a credential, else offline]"},
+              "help": "A model, FILE.py:NAME of your own, or offline.  "
+              "[default: claude-sonnet-5-5 with a credential, else offline]"},
+    "provider": {"type": click.Choice(tuple(PROVIDERS)),
+                 "help": "Whom to ask for the model; logins are the provider's own.  [default: anthropic]"},
+    "base_url": {"metavar": "URL", "help": "Endpoint to ask, for example of a gateway or a local server."},
     "effort": {"type": click.Choice(settings.EFFORTS), "help": "How hard the model thinks."},
     "blind_solve": {"is_flag": True, "default": True,
                     "help": "Solve each lesson's questions without their keys and compare.  [default: on]"},
@@ -115,8 +120,8 @@ _SWITCHES = frozenset({"batch", "blind_solve", "review"})
 #: Every command that starts a run has these.
 EXECUTION = (
     "store", "max_cost_usd", "budget", "daily_budget_usd", "concurrency", "executor", "batch", "batch_min", "no_wait",
-    "batch_poll", "resubmit", "prices", "model", "resume", "refresh", "retry_unknown", "from_step", "yes", "quiet",
-    "json",
+    "batch_poll", "resubmit", "prices", "model", "provider", "base_url", "resume", "refresh", "retry_unknown",
+    "from_step", "yes", "quiet", "json",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from difflib import get_close_matches
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Never
 
 from pipeline.clock import Clock, SystemClock
@@ -117,7 +118,7 @@ class Pipeline:
             store=store, model=model, services=services or {}, prices=prices, account=account,
         )  # fmt: skip
         preflight.check_params(params or {})
-        identity = {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
+        identity = setup.info.identity() if setup.info else {}
         return Engine(self.definition, setup).start(params or {}, identity=identity, pins=pins or {})
 
     def resume(
@@ -250,6 +251,21 @@ def load_pipeline(target: str) -> tuple[Pipeline, str]:
         ConfigError: No such file, it cannot be imported, NAME is no Pipeline, or none is named where there are more.
     """
     text, _, name = target.rpartition(":") if ":" in target else (target, "", "")
+    module = load_python(text)
+    there = {key: value for key, value in vars(module).items() if isinstance(value, Pipeline)}
+    if not name and len(set(map(id, there.values()))) == 1:
+        name = next(iter(there))
+    if name not in there:
+        raise _unnamed(text, name, list(there))
+    return there[name], f"{text}:{name}"
+
+
+def load_python(text: str) -> ModuleType:
+    """Return a Python file as a module. Runs the file, as Python's import does.
+
+    Raises:
+        ConfigError: No such file, or it cannot be imported.
+    """
     path = Path(os.path.expanduser(text)).absolute()
     if not path.is_file():
         what = f"{text!r} is not a regular file." if path.exists() else f"There is no file {text!r}."
@@ -257,16 +273,10 @@ def load_pipeline(target: str) -> tuple[Pipeline, str]:
     if path.suffix != ".py":
         raise ConfigError(f"{text!r} is not a Python file.", code="not_python", hint="Its name must end in .py.")
     try:
-        module = load_file(path.stem, path)
+        return load_file(path.stem, path)
     except Exception as error:
         text = f"{text} cannot be imported: {type(error).__name__}: {error}"
         raise ConfigError(text, code="import_failed") from error
-    there = {key: value for key, value in vars(module).items() if isinstance(value, Pipeline)}
-    if not name and len(set(map(id, there.values()))) == 1:
-        name = next(iter(there))
-    if name not in there:
-        raise _unnamed(text, name, list(there))
-    return there[name], f"{text}:{name}"
 
 
 def _unnamed(file: str, name: str, there: Sequence[str]) -> ConfigError:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from pipeline.clock import parse_iso
+from pipeline.providers import ANTHROPIC
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Claim, Head
 
@@ -15,7 +16,7 @@ from pipeline.store.base import Claim, Head
 STALE_AFTER = timedelta(days=7)
 
 #: Identity settings that make two courses the same.
-SAME = ("author", "model", "effort", "lessons", "blind_solve", "catalogue", "bank", "prompts")
+SAME = ("author", "model", "provider", "effort", "lessons", "blind_solve", "catalogue", "bank", "prompts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,9 @@ def _fresh(document: Mapping[str, Any], now: datetime) -> bool:
 
 
 def _same(document: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
-    known = document.get("identity") or {}
+    known = dict(document.get("identity") or {})
+    if known.get("author") == "model":
+        known.setdefault("provider", ANTHROPIC)
     return all(known.get(name) == identity.get(name) for name in SAME)
 
 

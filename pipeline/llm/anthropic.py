@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pipeline.errors import ConfigError, CredentialMissing, ModelRejected
 from pipeline.llm.base import Message, ModelInfo, Request
 from pipeline.llm.batches import AnthropicBatches
-from pipeline.llm.clients import can_log_in, cloud_errors, is_log_in, is_regional, make_client, secrets_of
+from pipeline.llm.clients import can_log_in, is_log_in, is_regional, make_client, sdk_errors, secrets_of
 from pipeline.llm.faults import from_connection, from_status, no_reply, redact
 from pipeline.llm.streamed import CHECK_SECONDS, StreamedModel, events, listed, unknown, unsure
 from pipeline.llm.wire import Body, Heard, parameters
@@ -110,7 +110,6 @@ class AnthropicModel(StreamedModel):
 
     def _looked_up(self) -> ModelInfo:
         import anthropic
-        import httpx2
 
         models = self._client.with_options(timeout=CHECK_SECONDS).models
         try:
@@ -124,7 +123,7 @@ class AnthropicModel(StreamedModel):
             return self._listed(models)
         except anthropic.APIStatusError as error:
             raise from_status(error, reply=None, secrets=self._secrets(), provider=self.provider) from None
-        except (*self._errors(), httpx2.HTTPError, ValueError) as error:
+        except sdk_errors() as error:
             if is_log_in(error):
                 text = redact(f"The credential cannot be loaded: {error}", self._secrets())
                 raise CredentialMissing(text, hint=self.provider.login) from None
@@ -163,9 +162,7 @@ class AnthropicModel(StreamedModel):
         return cast("AbstractContextManager[Any]", self._client.messages.create(stream=True, timeout=timeout, **sent))
 
     def _errors(self) -> tuple[type[Exception], ...]:
-        import anthropic
-
-        return (anthropic.AnthropicError, RuntimeError, *cloud_errors())
+        return sdk_errors()
 
     def _told(self, error: Exception) -> Any:
         import anthropic

@@ -240,6 +240,10 @@ class ModelInfo:
     #: Sentences to show before the first call (deprecated, retired, unknown).
     warnings: Sequence[str] = ()
 
+    def identity(self) -> dict[str, str]:
+        """Return what of it decides the work of a run, as recorded."""
+        return {"model": self.id, "author": self.author, "provider": self.provider}
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import CredentialMissing, ModelError, ModelRejected, ModelUnavailable
 from pipeline.llm.base import Batch, BatchList, BatchResult, Reply, Request
-from pipeline.llm.clients import cloud_errors, is_log_in
+from pipeline.llm.clients import is_log_in, sdk_errors
 from pipeline.llm.faults import from_connection, from_status, http_date, redact
 from pipeline.llm.wire import Heard, parameters
 from pipeline.providers import Provider
@@ -122,7 +122,6 @@ class AnthropicBatches:
     def _asked(self, ask: Callable[[anthropic.Anthropic], Any], seconds: float = _LOOK_SECONDS) -> Any:
         """Return what the provider answers; raise its errors as ours."""
         import anthropic
-        import httpx2
 
         try:
             found = ask(self._client.with_options(timeout=seconds))
@@ -130,10 +129,7 @@ class AnthropicBatches:
             told = from_status(error, reply=None, secrets=self._secrets(), provider=self._provider)
             told.data["seen_at"] = _time_of(error.response)
             raise told from None
-        except (
-            anthropic.AnthropicError, httpx2.HTTPError, httpx2.StreamError, ValueError, OSError, RuntimeError,
-            *cloud_errors(),
-        ) as error:  # fmt: skip
+        except sdk_errors() as error:
             if is_log_in(error):
                 text = redact(f"The credential cannot be loaded: {error}", self._secrets())
                 raise CredentialMissing(text, hint=self._provider.login) from None

@@ -40,7 +40,7 @@ def make_client(provider: Provider, http: Any, *, api_key: str | None, base_url:
     given |= {"base_url": base_url} if base_url else {}
     try:
         return getattr(anthropic, provider.client)(**given)
-    except (anthropic.AnthropicError, ValueError, OSError, *cloud_errors()) as error:
+    except sdk_errors() as error:
         text = f"The credential cannot be loaded: {error}"
         raise CredentialMissing(redact(text, [api_key]), hint=provider.login) from None
 
@@ -54,7 +54,7 @@ def can_log_in(provider: Provider, client: Any) -> bool:
     if getattr(client, "api_key", None) or headers & _CREDENTIAL_HEADERS:
         return True
     if provider.extra == "bedrock":
-        import boto3
+        import boto3  # type: ignore[import-untyped]
 
         return boto3.Session(region_name=client.aws_region).get_credentials() is not None
     return provider.name != ANTHROPIC or bool(client.auth_token or client.credentials)
@@ -78,6 +78,15 @@ def is_log_in(error: Exception) -> bool:
 
     own = isinstance(error, anthropic.CredentialsError) or type(error) is anthropic.AnthropicError
     return own or isinstance(error, (RuntimeError, *cloud_errors()))
+
+
+def sdk_errors() -> tuple[type[Exception], ...]:
+    """Return what a client may raise; asked once something is raised: the clouds' libraries load late."""
+    import anthropic
+    import httpx2
+
+    http = (httpx2.HTTPError, httpx2.StreamError, ValueError, OSError)
+    return (anthropic.AnthropicError, *http, RuntimeError, *cloud_errors())
 
 
 def cloud_errors() -> tuple[type[Exception], ...]:

@@ -53,7 +53,7 @@ class StreamedModel:
             except RecursionError:
                 if not heard.finished:
                     raise broken_off("the stream holds a piece nested without end", reply=heard.partial()) from None
-            except (*self._errors(), httpx2.HTTPError, httpx2.StreamError, ValueError, OSError) as error:
+            except self._errors() as error:
                 if not heard.finished:
                     raise self._translate(error, heard, deadline) from None
         if heard.finished:
@@ -82,7 +82,7 @@ class StreamedModel:
         raise NotImplementedError
 
     def _errors(self) -> tuple[type[Exception], ...]:
-        """Return what the client may raise, beside the errors of HTTP."""
+        """Return what the client may raise."""
         raise NotImplementedError
 
     def _told(self, error: Exception) -> Any:

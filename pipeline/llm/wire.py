@@ -42,14 +42,14 @@ def parameters(
     if request.effort is not None:
         output["effort"] = request.effort
     if request.schema is not None:
-        output["format"] = {"type": "json_schema", "schema": _schema(request.schema, request.label, transform)}
+        output["format"] = {"type": "json_schema", "schema": sendable_schema(request, transform)}
     if output:
         sent["output_config"] = output
     return sent
 
 
 def _turn(turn: Message) -> dict[str, Any]:
-    return {"role": turn.role, "content": [{"type": "text", "text": _sendable(turn.text)}]}
+    return {"role": turn.role, "content": [{"type": "text", "text": sendable(turn.text)}]}
 
 
 def _system(segments: Sequence[Segment]) -> list[dict[str, Any]]:
@@ -58,25 +58,30 @@ def _system(segments: Sequence[Segment]) -> list[dict[str, Any]]:
     marked = [index for index, part in enumerate(parts) if part.cache][-CACHE_MARKS:]
     blocks: list[dict[str, Any]] = []
     for index, part in enumerate(parts):
-        block: dict[str, Any] = {"type": "text", "text": _sendable(part.text)}
+        block: dict[str, Any] = {"type": "text", "text": sendable(part.text)}
         if index in marked:
             block["cache_control"] = {"type": "ephemeral"}
         blocks.append(block)
     return blocks
 
 
-def _schema(schema: Mapping[str, Any], label: str, transform: Transform) -> dict[str, Any]:
+def sendable_schema(request: Request, transform: Transform) -> dict[str, Any]:
+    """Return the request's schema as providers take it.
+
+    Raises:
+        ModelRejected: It cannot be expressed for them.
+    """
     try:
-        return transform(dict(schema))
+        return transform(dict(request.schema or {}))
     except (ValueError, TypeError, AssertionError) as error:
-        text = f"The schema of {label!r} cannot be sent: {redact(str(error))}"
+        text = f"The schema of {request.label!r} cannot be sent: {redact(str(error))}"
         raise ModelRejected(text, code="schema_unsendable", stops_run=True) from None
 
 
 _LONE = re.compile("[\ud800-\udfff]")
 
 
-def _sendable(text: str) -> str:
+def sendable(text: str) -> str:
     """Return the text with lone surrogates replaced, which UTF-8 cannot carry."""
     return _LONE.sub("\N{REPLACEMENT CHARACTER}", text)
 

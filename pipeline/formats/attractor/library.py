@@ -244,7 +244,7 @@ def identity_of(setup: Setup) -> dict[str, Any]:
     """Return what decides the work of a new run: who answers its prompts."""
     if setup.options.get(SIMULATE):
         return {"author": SIMULATION}
-    return {"model": setup.info.id, "author": setup.info.author} if setup.info else {}
+    return setup.info.identity() if setup.info else {}
 
 
 def is_simulated(state: RunState) -> bool:

@@ -146,7 +146,7 @@ class ControlledExecutor:
         validate(graph)
         run = self._run(self.dag, graph, self.config)
         info = run.setup.info
-        identity = {"model": info.id, "author": info.author} if info else {}
+        identity = info.identity() if info else {}
         return run.end(Engine(run.definition, run.setup).start(params, identity=identity, pins={"config": self.config}))
 
     def resume_from_checkpoint(
