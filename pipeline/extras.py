@@ -20,7 +20,14 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "langgraph": ("langgraph-checkpoint>=4,<5",),
     "export": ("genanki>=0.13,<0.14", "python-docx>=1.2,<2", "python-pptx>=1.0.2,<2", "typst>=0.15,<0.16"),
     "ui": ("jinja2>=3.1,<4", "starlette>=1.3,<2", "uvicorn>=0.40,<1"),
+    "bedrock": ("boto3>=1.28.57,<2",),
+    "vertex": ("google-auth[requests]>=2,<3",),
+    "openai": ("openai>=3.30,<4",),
 }
+#: Other names of the same.
+ALIASES: Mapping[str, str] = {
+    "sql": "postgres", "bedrock-mantle": "bedrock", "aws": "bedrock", "google-cloud": "vertex",
+}  # fmt: skip
 #: What cannot be done without it, as people ask for it.
 PURPOSES: Mapping[str, str] = {
     "plot": "cost --plot FILE.png",
@@ -30,9 +37,13 @@ PURPOSES: Mapping[str, str] = {
     "langgraph": "LangGraphSaver, which keeps threads of LangGraph",
     "export": "export --to docx,pptx,pdf,anki,google-forms",
     "ui": "the desk in the browser",
+    "bedrock": "--provider bedrock, bedrock-mantle and aws",
+    "vertex": "--provider vertex and google-cloud",
+    "openai": "--provider openai: OpenAI and whatever speaks as it does",
 }
 #: What a package is imported as, where that is not its name.
-MODULES = {"langgraph-checkpoint": "langgraph.checkpoint", "python-docx": "docx", "python-pptx": "pptx"}
+MODULES = {"langgraph-checkpoint": "langgraph.checkpoint", "python-docx": "docx", "python-pptx": "pptx",
+           "google-auth": "google.auth"}  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.extras import ALIASES
 from tests.longest import FIRST, UNCOUNTED
 from tests.tiers import LONG
 
@@ -124,7 +125,7 @@ def test_pins_of_the_tests_are_those_of_the_users() -> None:
 def test_pins_cover_what_the_project_declares() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = declared["project"]["optional-dependencies"]
-    assert [f"{name}.txt" for name in sorted(extras) if name != "sql"] == EXTRA_LOCKS
+    assert [f"{name}.txt" for name in sorted(extras) if name not in ALIASES] == EXTRA_LOCKS
     for lock, wanted in (
         ("core.txt", declared["project"]["dependencies"]),
         ("test.txt", declared["dependency-groups"]["test"]),

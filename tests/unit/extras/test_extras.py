@@ -13,15 +13,14 @@ from pathlib import Path
 import pytest
 
 from pipeline import environment
-from pipeline.extras import EXTRAS, MODULES, how_to_install, packages
+from pipeline.extras import ALIASES, EXTRAS, MODULES, how_to_install, packages
 
 ROOT = Path(__file__).parents[3]
 
 
 def test_extras_are_those_that_the_project_declares() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    # The name that the extra had when SQLite needed packages too.
-    assert declared.pop("sql") == declared["postgres"]
+    assert {name: declared.pop(name) for name in ALIASES} == {name: declared[its] for name, its in ALIASES.items()}
     assert {name: list(wanted) for name, wanted in EXTRAS.items()} == declared
 
 
