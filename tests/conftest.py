@@ -24,7 +24,7 @@ hypothesis.settings.register_profile("project", deadline=None, derandomize=bool(
 hypothesis.settings.load_profile("project")
 
 #: Variables that could hand a test somebody's account, or steer it away from its own settings.
-_PREFIXES = ("ANTHROPIC_", "CLAUDE", "PIPELINE_")
+_PREFIXES = ("ANTHROPIC_", "CLAUDE", "OPENAI_", "PIPELINE_")
 
 #: How many examples a law is tried on at least.
 _LEAST_EXAMPLES = 5

@@ -18,7 +18,7 @@ from pipeline.llm.base import Message, ModelInfo, Request
 from pipeline.llm.batches import AnthropicBatches
 from pipeline.llm.clients import can_log_in, is_log_in, is_regional, make_client, sdk_errors, secrets_of
 from pipeline.llm.faults import from_connection, from_status, no_reply, redact
-from pipeline.llm.streamed import CHECK_SECONDS, StreamedModel, events, listed, unknown, unsure
+from pipeline.llm.stream import CHECK_SECONDS, StreamedModel, events, listed, unknown, unsure
 from pipeline.llm.wire import Body, Heard, parameters
 from pipeline.providers import ANTHROPIC, Provider, provider_of
 

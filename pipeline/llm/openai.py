@@ -17,7 +17,7 @@ from pipeline.extras import is_installed, not_installed
 from pipeline.llm.base import REFUSAL, ModelInfo, Request
 from pipeline.llm.clients import sdk_errors
 from pipeline.llm.faults import Told, from_connection, from_status, no_reply, redact
-from pipeline.llm.streamed import CHECK_SECONDS, StreamedModel, events, listed
+from pipeline.llm.stream import CHECK_SECONDS, StreamedModel, events, listed
 from pipeline.llm.wire import Body, Heard, Transform, sendable, sendable_schema
 from pipeline.providers import OPENAI, PROVIDERS
 
@@ -197,7 +197,8 @@ class ChatHeard(Heard):
 
     def _choose(self, choice: Mapping[str, Any], said: Any) -> None:
         said = said if isinstance(said, Mapping) else {}
-        self._text.append(_text(said.get("content")) or "")
+        if text := _text(said.get("content")):
+            self._text.append(text)
         if refused := _text(said.get("refusal")):
             self._text.append(refused)
             self._extra["refusal"] = self._extra.get("refusal", "") + refused
