@@ -19,6 +19,7 @@ _NAMES = {
     "engine.events": "Event",
     "llm.base": "Request Reply Message Segment",
     "llm.anthropic": "AnthropicModel",
+    "llm.openai": "OpenAIModel",
     "llm.forms": "typed",
     "llm.script": "ScriptedModel",
     "cost.prices": "PriceBook",

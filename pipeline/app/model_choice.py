@@ -238,9 +238,9 @@ def model_of(
         CredentialMissing, PackageMissing: The provider cannot be asked.
     """
     if name == OFFLINE and not courses:
-        from pipeline.llm.script import ScriptedModel, stand_in
+        from pipeline.llm.script import offline_model
 
-        return ScriptedModel(stand_in, model_id=OFFLINE, author=OFFLINE, provider=OFFLINE)
+        return offline_model()
     if name == OFFLINE:
         from pipeline.bank.topic import Bank
         from pipeline.lessons.offline import OfflineAuthor

@@ -35,7 +35,9 @@ def make_client(provider: Provider, http: Any, *, api_key: str | None, base_url:
 
     if provider.extra and not all(map(is_installed, packages(provider.extra))):
         raise not_installed(provider.extra, f"--provider {provider.name}")
-    given: dict[str, Any] = {"max_retries": 0, "http_client": http}
+    # Its own spans would count calls twice, and tell the provider of what is traced here.
+    spans = {"traces": False, "propagation": False}
+    given: dict[str, Any] = {"max_retries": 0, "http_client": http, "open_telemetry": spans}
     given |= {"api_key": api_key} if api_key is not None else {}
     given |= {"base_url": base_url} if base_url else {}
     try:

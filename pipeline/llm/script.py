@@ -101,7 +101,7 @@ class ScriptedModel:
 
 def offline_model() -> ScriptedModel:
     """Return the model named "offline": it gives stand-in answers, for $0.00."""
-    return ScriptedModel(stand_in, model_id="offline", author="offline")
+    return ScriptedModel(stand_in, model_id="offline", author="offline", provider="offline")
 
 
 def stand_in(request: Request) -> str:

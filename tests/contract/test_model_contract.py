@@ -78,6 +78,9 @@ def test_reply_is_one_request_with_the_text_the_stop_reason_and_the_usage_of_the
     ((_, headers),) = subject.server.seen
     held = " ".join((headers.get("authorization", ""), headers.get("x-api-key", "")))
     assert AUTHORIZATIONS[subject.provider.name] in held
+    if subject.provider.client:
+        assert subject.model._client.open_telemetry["traces"]["enabled"] is False
+    assert "traceparent" not in headers
     # No provider is given the key of another.
     others = set(KEYS.values()) - {key for key in KEYS.values() if key in held}
     assert not [key for key in others if key in json.dumps(headers)]
@@ -209,7 +212,7 @@ def test_look_up_is_free_and_tells_an_unknown_model_where_the_provider_does(subj
         return
     other = made(subject.provider.name)
     other.model_id = "gpt-9" if subject.provider.name == "openai" else "claude-nonsense-9"
-    if subject.model.count_tokens is not None if hasattr(subject.model, "count_tokens") else False:
+    if not subject.provider.lists and subject.provider.counts:
         other.count_tokens.__self__._model_id = other.model_id
     with pytest.raises(ModelRejected) as caught:
         other.check()
