@@ -21,6 +21,8 @@ from tests.servers.billing import BillingServer
 #: Providers of Claude's names of a model, in a path.
 _BEDROCK = re.compile(r"/model/(?P<model>[^/]+)/invoke(?P<stream>-with-response-stream)?")
 _VERTEX = re.compile(r".*/publishers/anthropic/models/(?P<model>[^:]+):(?P<verb>\w+)")
+#: Models of the second wire format, and who answers in their place.
+_MODELS = {"gpt-5-mini": "claude-sonnet-5-5", "llama3.2": "claude-sonnet-5-5"}
 #: What the first wire format calls the ends and errors of the second.
 _REASONS = {"end_turn": "stop", "max_tokens": "length", "refusal": "stop"}
 _ERRORS = {"overloaded_error": "server_error", "rate_limit_error": "rate_limit_exceeded"}
@@ -247,7 +249,7 @@ def _messages_of(body: Mapping[str, Any]) -> dict[str, Any]:
     turns = [turn for turn in body["messages"] if turn["role"] != "system"]
     system = [{"type": "text", "text": turn["content"]} for turn in body["messages"] if turn["role"] == "system"]
     told: dict[str, Any] = {
-        "model": "claude-sonnet-5-5" if body["model"].startswith("gpt-5") else body["model"],
+        "model": _MODELS.get(body["model"], body["model"]),
         "max_tokens": body["max_tokens"], "messages": turns, "stream": body.get("stream", False),
     }  # fmt: skip
     output: dict[str, Any] = {}
