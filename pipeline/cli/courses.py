@@ -43,7 +43,7 @@ _ABOVE = frozenset({"note", "stopping", "leaving"})
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE.csv")
 @settings_options(
     "lessons", "model", "effort", "catalogue", "bank", "store", "out", "max_cost_usd", "daily_budget_usd", "budget",
-    "concurrency", "executor", "batch", "batch_min", "no_wait", "prices", "until", "sample", "skip_failed",
+    "concurrency", "executor", "batch", "batch_min", "no_wait", "prices", "until", "sample", "skip_failed", "downloads",
     "accept_changes", "overwrite", "dry_run", "yes", "quiet", "json",
     lessons="Lessons in each course, 1 to 120.  [default: 18]",
     max_cost_usd="Spending ceiling of each run.  [default: 50]",
