@@ -162,20 +162,23 @@ def _list(name: str, lines: Sequence[str]) -> list[Html]:
 
 
 def _mark_table(question: ShownQuestion) -> Html:
+    # Marks for an answer in words, which stands above, have no column of what is expected.
+    heads = MARKS if any(earns for _, earns, _ in question.scheme) else MARKS[1:]
+    wide = len(heads) - 1
     bodies = []
     for label, marks in groupby(question.scheme, key=lambda mark: mark[0]):
-        rows = [_mark(earns, why) for _, earns, why in marks]
-        bodies.append(el("tbody", group_row(label, len(MARKS)) if label else None, rows))
-    foot = el("tr", el("th", "Total", scope="row", colspan=2), el("td", question.marks, cls="r"))
+        rows = [_mark(earns, why, wide) for _, earns, why in marks]
+        bodies.append(el("tbody", group_row(label, len(heads)) if label else None, rows))
+    foot = el("tr", el("th", "Total", scope="row", colspan=wide), el("td", question.marks, cls="r"))
     caption = f"Question {question.number}, {count(question.marks, 'mark')}"
-    return table(caption, MARKS, bodies, foot=foot, right=2)
+    return table(caption, heads, bodies, foot=foot, right=wide)
 
 
-def _mark(earns: str, why: str) -> Html:
-    """Return the row of a mark; what is given for the answer in words, which stands above, needs no second cell."""
+def _mark(earns: str, why: str, wide: int) -> Html:
+    """Return the row of a mark; one that names nothing that is expected is as wide as the table."""
     if earns:
         return row(inline(earns), inline(why), 1, right=2)
-    return el("tr", el("th", inline(why), scope="row", colspan=2), el("td", 1, cls="r"))
+    return el("tr", el("th", inline(why), scope="row", colspan=wide), el("td", 1, cls="r"))
 
 
 def _wrong_answers(question: ShownQuestion) -> Html | None:

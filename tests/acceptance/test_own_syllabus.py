@@ -87,3 +87,8 @@ def test_course_without_numbers_reads_right_on_every_page(cli: Cli, beside: Path
     assert "ks3-history.txt: learning outcomes" in pages["about.html"]
     first = next(page for name, page in pages.items() if name.startswith("lessons/01"))
     assert "How far can we trust this letter?" in first
+    # What is expected stands in a column of its own only where marks name it.
+    answers = next(page for name, page in pages.items() if name.startswith("answers/01"))
+    scheme = answers.partition("Question 8, 2 marks")[2].partition("</table>")[0]
+    assert ("Expected answer" in scheme, "says that Edward left no son" in scheme) == (False, True)
+    assert "Expected answer" in answers.partition("Question 7, 1 mark")[2].partition("</table>")[0]
