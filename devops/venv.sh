@@ -177,12 +177,15 @@ release_lock() {
 
 # Returns with $VENV whole; one line on stderr where something had to be made.
 ensure_venv() {
+    local added
     venv_is_current && return
     refuse_foreign_folder
     take_lock
     if ! venv_is_current; then
         choose_python
         say "$(first_or_again) ${VENV##*/} with Python $PYTHON_VERSION (about half a minute) ..."
+        added=$(added_packages)
+        [ -z "$added" ] || say "Packages that you added are not carried over:$added. To add them again: $(how_to_add)$added"
         rm -rf "$VENV".new-* "$VENV".old-*
         make_venv "$VENV.new-$$"
         if [ -e "$VENV" ] || [ -h "$VENV" ]; then
@@ -192,6 +195,49 @@ ensure_venv() {
         rm -rf "$VENV.old-$$" "$VENV.log"
     fi
     release_lock
+}
+
+# Prints the names that the lock file $1 pins, each on a line.
+pinned_names() {
+    local line
+    while read -r line; do
+        case $line in
+            [A-Za-z0-9]*==*)
+                line=${line%%==*}
+                printf '%s\n' "${line//[-_.]/-}"
+                ;;
+        esac
+    done <"$1"
+}
+
+# Prints what stands in the environment and came from none of our lock files, each NAME==VERSION after a blank.
+added_packages() {
+    local folder name version ours=" pip setuptools wheel uv course-pipeline "
+    [ -f "$VENV/.ours" ] || return 0
+    while read -r name; do
+        ours="$ours$name "
+    done <"$VENV/.ours"
+    shopt -s nocasematch
+    for folder in "$VENV"/lib/python*/site-packages/*.dist-info; do
+        [ -d "$folder" ] || continue
+        name=${folder##*/}
+        name=${name%.dist-info}
+        version=${name##*-}
+        name=${name%-*}
+        name=${name//[-_.]/-}
+        case $ours in
+            *" $name "*) ;;
+            *) printf ' %s==%s' "$name" "$version" ;;
+        esac
+    done
+}
+
+how_to_add() {
+    if command -v uv >/dev/null 2>&1; then
+        printf 'uv pip install --python %s' "$VENV"
+    else
+        printf '%s -m pip install' "$VENV/bin/python"
+    fi
 }
 
 first_or_again() {
@@ -230,6 +276,7 @@ prepare_shell() {
 # Installs exactly what the lock file $2 pins, every file checked against its hash, into $1.
 install_lock() {
     local python=$1/bin/python
+    pinned_names "$2" >>"$1/.ours"
     if command -v uv >/dev/null 2>&1; then
         uv pip install --python "$python" --require-hashes --no-deps -r "$2" && return
         echo "uv failed; trying pip, which may know a proxy or a private index that uv does not."
@@ -266,11 +313,22 @@ known_extras() {
     done
 }
 
+# Prints the extra that $1 is another name of, else $1.
+canonical_extra() {
+    case $1 in
+        sql) printf postgres ;;
+        bedrock-mantle | aws) printf bedrock ;;
+        google-cloud) printf vertex ;;
+        *) printf '%s' "$1" ;;
+    esac
+}
+
 # Installs the extras $@ and remembers them: an environment that is made again gets them too.
 install_extras() {
     local name names
     [ $# -gt 0 ] || die "Name what to install: ./pipeline.sh install EXTRA ... There are:$(known_extras)."
     for name; do
+        name=$(canonical_extra "$name")
         case "$(known_extras) " in
             *" $name "*) ;;
             *) die "There is no extra '$name'. There are:$(known_extras)." ;;
@@ -280,6 +338,7 @@ install_extras() {
     take_lock
     names=$(remembered_extras)
     for name; do
+        name=$(canonical_extra "$name")
         case "$names " in
             *" $name "*) ;;
             *) names="$names $name" ;;

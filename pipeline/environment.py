@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -26,6 +27,8 @@ VARIABLES: Mapping[str, str | None] = {
     "downloads": "PIPELINE_WITH",
     **dict.fromkeys(_ONE_ACT),
 }
+#: Where runs and published courses stand, unless --store and --out say otherwise.
+HOME = "PIPELINE_HOME"
 #: More than any `.env` holds.
 _MOST_BYTES = 1 << 20
 #: Options whose value is a path: in `.env` it counts from the folder of that file.
@@ -38,14 +41,26 @@ def home() -> Path:
     return folder if (folder / "pipeline.sh").is_file() else Path.cwd()
 
 
+def is_installed() -> bool:
+    """Return whether this is a copy that pip installed: there is no pipeline.sh, the command is course-pipeline."""
+    return not (Path(__file__).resolve().parent.parent / "pipeline.sh").is_file()
+
+
+def data_home() -> Path:
+    """Return the folder below which runs and published courses stand where nothing else is given."""
+    if told := os.environ.get(HOME):
+        return Path(os.path.expanduser(told)).absolute()
+    return Path.cwd() / "course-runs" if is_installed() else home() / "devops"
+
+
 def default_store() -> str:
     """Return the store's URL where none is given."""
-    return f"files:{home() / 'devops' / 'checkpoints'}"
+    return f"files:{data_home() / 'checkpoints'}"
 
 
 def default_out() -> Path:
     """Return the folder published courses go to where none is given."""
-    return home() / "devops" / "published"
+    return data_home() / "published"
 
 
 def read_env_file(path: Path) -> tuple[dict[str, str], list[int]]:
@@ -78,7 +93,7 @@ def read_env_file(path: Path) -> tuple[dict[str, str], list[int]]:
 
 #: What else is read: of the start, of DOT pipelines, of providers.
 _OTHERS = (
-    "PIPELINE_PYTHON", "PIPELINE_VENV", "PIPELINE_HOME", "PIPELINE_PARAM", "PIPELINE_AGENT_CMD", "PIPELINE_RUN_DIR",
+    "PIPELINE_PYTHON", "PIPELINE_VENV", HOME, "PIPELINE_PARAM", "PIPELINE_AGENT_CMD", "PIPELINE_RUN_DIR",
     "PIPELINE_SIMULATE", "PIPELINE_RESUME_FIDELITY", "PIPELINE_STAGE_DIR", "PIPELINE_EXECUTION_LOG",
     "ANTHROPIC_API_KEY", "ANTHROPIC_ADMIN_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL",
 )  # fmt: skip

@@ -203,6 +203,8 @@ def load_env_file() -> None:
         if value := pairs.get(name):
             # The same file means the same wherever the program is started.
             pairs[name] = _anchored(value, folder) if option == "store" else str(folder / value)
+    if value := pairs.get(environment.HOME):
+        pairs[environment.HOME] = str(folder / os.path.expanduser(value))
     for name, value in pairs.items():
         os.environ.setdefault(name, value)
     if COMPLETE_VARIABLE in os.environ:

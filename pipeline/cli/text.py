@@ -73,6 +73,8 @@ def for_stream(text: str, *, ascii_only: bool) -> str:
 
 def program() -> str:
     """Return how the program is called from the current folder."""
+    if environment.is_installed():
+        return "course-pipeline"
     file = environment.home() / "pipeline.sh"
     if file.parent == Path(os.path.realpath(".")) or not file.is_file():
         return PROGRAM
@@ -136,7 +138,8 @@ def json_line(data: Mapping[str, Any]) -> str:
     """Return an object as one line of ASCII JSON; money becomes a number."""
     import json
 
-    return json.dumps({"v": JSON_VERSION, **data}, default=plain, separators=(",", ":"), allow_nan=False)
+    text = json.dumps({"v": JSON_VERSION, **data}, default=plain, separators=(",", ":"), allow_nan=False)
+    return text.replace(PROGRAM, program()) if environment.is_installed() else text
 
 
 def quietly(write: Callable[[], None]) -> None:
