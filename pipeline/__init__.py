@@ -6,7 +6,11 @@ The public names; each is loaded when it is first used.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
+
+if sys.platform == "win32":
+    raise ImportError("course-pipeline runs on Linux and macOS; on Windows install and start it inside WSL.")
 
 __version__ = "0.1.0"
 

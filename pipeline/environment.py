@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -27,6 +28,8 @@ VARIABLES: Mapping[str, str | None] = {
     "downloads": "PIPELINE_WITH",
     **dict.fromkeys(_ONE_ACT),
 }
+#: How texts name the command that installs an extra.
+_INSTALL = re.compile(r"\./pipeline\.sh install ([a-z-]+)")
 #: Where runs and published courses stand, unless --store and --out say otherwise.
 HOME = "PIPELINE_HOME"
 #: More than any `.env` holds.
@@ -44,6 +47,14 @@ def home() -> Path:
 def is_installed() -> bool:
     """Return whether this is a copy that pip installed: there is no pipeline.sh, the command is course-pipeline."""
     return not (Path(__file__).resolve().parent.parent / "pipeline.sh").is_file()
+
+
+def typed(text: str) -> str:
+    """Return a text with its commands and places as they are where pip has installed this program."""
+    if "pipeline.sh" not in text or not is_installed():
+        return text
+    text = _INSTALL.sub(r"pip install 'course-pipeline[\1]'", text).replace("./pipeline.sh", "course-pipeline")
+    return text.replace("devops/", "course-runs/").replace("beside pipeline.sh", "in this folder")
 
 
 def data_home() -> Path:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import shlex
-import sys
 from collections.abc import Mapping
 
 from pipeline import environment
@@ -73,11 +71,5 @@ def not_installed(extra: str, what: str, more: str = "") -> PackageMissing:
 
 
 def how_to_install(extra: str) -> str:
-    """Return the command to type: beside pipeline.sh its own, else one that needs no index that knows this program."""
-    if (environment.home() / "pipeline.sh").is_file():
-        return f"./pipeline.sh install {extra}"
-    installer = f"{sys.executable} -m pip install"
-    if importlib.util.find_spec("pip") is None:
-        installer = f"uv pip install --python {sys.executable}"
-    wanted = " ".join(shlex.quote(each) for each in EXTRAS[extra])
-    return f"{installer} {wanted}"
+    """Return the command that installs an extra."""
+    return environment.typed(f"./pipeline.sh install {extra}")

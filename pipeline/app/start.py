@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline import __version__
+from pipeline import __version__, environment
 from pipeline.app.executors import check_executor
 from pipeline.app.model_choice import OwnModel, billed_by, check_able, model_of, prices_for
 from pipeline.app.stores import open_account, open_store
@@ -100,6 +100,9 @@ class Start:
         emit = Emitter(clock, [decided])
         if note := store_note(execution.store_url):
             emit("note", text=note)
+        if environment.is_installed() and not execution.store_given:
+            kept = environment.data_home()
+            emit("note", text=f"Runs are kept in {kept}; {environment.HOME} or --store names another place.")
         store = open_store(execution.store_url, concurrency=execution.at_once)
         return cls(execution, store, clock, emit, decided.before(confirm), own=own)
 

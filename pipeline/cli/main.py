@@ -81,6 +81,16 @@ Exit codes:
 """
 
 
+class HelpText(click.HelpFormatter):
+    """Help whose commands can be typed."""
+
+    def getvalue(self) -> str:
+        return environment.typed(super().getvalue())
+
+
+click.Context.formatter_class = HelpText
+
+
 class LazyGroup(click.Group):
     """Know the commands' names and purposes without importing them."""
 

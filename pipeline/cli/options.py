@@ -88,7 +88,7 @@ def in_its_folder(command: F) -> F:
 def store_option(command: F) -> F:
     """Add --store."""
     return click.option("--store", envvar=environment.VARIABLES["store"], metavar="URL", callback=remember,
-                        help="Where runs are kept.  [default: files:devops/checkpoints beside pipeline.sh]",
+                        help=environment.typed("Where runs are kept.  [default: files:devops/checkpoints beside pipeline.sh]"),
                         show_envvar=True)(command)  # fmt: skip
 
 

@@ -73,8 +73,6 @@ def for_stream(text: str, *, ascii_only: bool) -> str:
 
 def program() -> str:
     """Return how the program is called from the current folder."""
-    if environment.is_installed():
-        return "course-pipeline"
     file = environment.home() / "pipeline.sh"
     if file.parent == Path(os.path.realpath(".")) or not file.is_file():
         return PROGRAM
@@ -86,7 +84,7 @@ def program() -> str:
 def write(stream: TextIO, text: str) -> None:
     """Write a line; what the stream cannot show becomes ASCII, never an error. Commands in it can be typed here."""
     if PROGRAM in text:
-        text = text.replace(PROGRAM, program())
+        text = environment.typed(text).replace(PROGRAM, program())
     stream.write(for_stream(text, ascii_only=plain_ascii(stream)) + "\n")
 
 
@@ -139,7 +137,7 @@ def json_line(data: Mapping[str, Any]) -> str:
     import json
 
     text = json.dumps({"v": JSON_VERSION, **data}, default=plain, separators=(",", ":"), allow_nan=False)
-    return text.replace(PROGRAM, program()) if environment.is_installed() else text
+    return environment.typed(text)
 
 
 def quietly(write: Callable[[], None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from difflib import get_close_matches
@@ -273,10 +274,25 @@ def load_python(text: str) -> ModuleType:
     if path.suffix != ".py":
         raise ConfigError(f"{text!r} is not a Python file.", code="not_python", hint="Its name must end in .py.")
     try:
-        return load_file(path.stem, path)
+        return load_file(_module_name(path), path)
     except Exception as error:
         text = f"{text} cannot be imported: {type(error).__name__}: {error}"
-        raise ConfigError(text, code="import_failed") from error
+        raise ConfigError(text, code="import_failed", hint=_namesake(path)) from error
+
+
+def _module_name(path: Path) -> str:
+    """Return the name under which a file is imported: its own, unless that is a module of Python's or of ours."""
+    known = sys.modules.get(path.stem)
+    taken = known is not None and getattr(known, "__file__", None) != str(path)
+    return f"{path.stem}_file" if taken or path.stem in sys.stdlib_module_names else path.stem
+
+
+def _namesake(path: Path) -> str:
+    """Return what to do where a module beside a file has the name of this program's package; "" where none has."""
+    beside = [each for each in ("pipeline.py", "pipeline/") if (path.parent / each).exists() and path.name != each]
+    if not beside:
+        return ""
+    return f"`import pipeline` finds this program, not the {beside[0]} beside {path.name}: give that another name."
 
 
 def _unnamed(file: str, name: str, there: Sequence[str]) -> ConfigError:

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pipeline.app import words
 from pipeline.app.run_list import GONE
+from pipeline.environment import typed
 from pipeline.records.redaction import visible
 from pipeline.records.statuses import COMPLETED, FAILED, PENDING, SKIPPED
 from pipeline.ui.pages import url_to
@@ -113,11 +114,8 @@ def _printed(value: Any) -> Any:
 
 def render(template: str, data: Mapping[str, Any], here: Here, **more: Any) -> str:
     """Return the HTML of a template."""
-    return (
-        environment()
-        .get_template(template)
-        .render({"url": here.url, "here": here, "error": None, "form": {}, "live": None, **data, **more})
-    )
+    known = {"url": here.url, "here": here, "error": None, "form": {}, "live": None, **data, **more}
+    return typed(environment().get_template(template).render(known))
 
 
 def _shape_of(word: str) -> tuple[str, str]:

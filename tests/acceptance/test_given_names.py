@@ -148,3 +148,16 @@ def test_python_file_without_a_name_is_its_only_pipeline_or_told_them(cli: Cli, 
     assert (said.code, "has no pipeline" in said.err) == (2, True)
     said = cli("run", str(tmp_path / "nowhere.py"))
     assert (said.code, "nowhere.py" in said.err) == (2, True)
+
+
+def test_file_with_the_name_of_this_program_runs_and_a_clash_is_named(cli: Cli, tmp_path: Path) -> None:
+    own = put(tmp_path, TALE.replace("WHAT", "'done'"), "pipeline.py")
+    said = cli("run", own, "--param", "name=Ann")
+    assert said.code == 0, said.err
+    assert cli("list").code == 0
+    more = put(tmp_path, "from pipeline import helper\n" + TALE, "mine.py")
+    said = cli("run", more)
+    assert (said.code, "not the pipeline.py beside mine.py" in said.err) == (2, True), said.err
+    (tmp_path / "folder" / "pipeline").mkdir(parents=True)
+    inside = put(tmp_path / "folder", TALE.replace("WHAT", "'done'"), "mine.py")
+    assert cli("run", inside, "--param", "name=Ann").code == 0

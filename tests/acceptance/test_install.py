@@ -91,3 +91,20 @@ def test_failed_install_is_not_remembered_and_says_why(copy: Copy) -> None:
     copy.asked()
     assert copy.start("list").returncode == 0
     assert installed(copy) == []
+
+
+def test_packages_of_the_user_are_named_before_they_go(copy: Copy) -> None:
+    site = copy.venv / "lib" / "python3.11" / "site-packages"
+    for name in ("PyYAML-6.0.2", "My_Helper-1.4", "pip-24.0", "other.thing-2.0"):
+        (site / f"{name}.dist-info").mkdir()
+    add_comment(copy, "core.txt")
+    said = copy.start("list").stderr
+    assert "not carried over: My-Helper==1.4 other-thing==2.0. To add them again: " in said
+    assert said.index("not carried over") < said.index("pip install My-Helper==1.4")
+    add_comment(copy, "core.txt")
+    assert "not carried over" not in copy.start("list").stderr
+
+
+def test_extra_may_be_named_as_what_it_is_for(copy: Copy) -> None:
+    shutil.copy2(copy.root / LOCKS / "ui.txt", copy.root / LOCKS / "postgres.txt")
+    assert copy.start("install", "sql").stderr.splitlines()[-1] == "Installed: postgres."
