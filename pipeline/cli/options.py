@@ -87,8 +87,8 @@ def in_its_folder(command: F) -> F:
 
 def store_option(command: F) -> F:
     """Add --store."""
-    return click.option("--store", envvar=environment.VARIABLES["store"], metavar="URL", callback=remember,
-                        help=environment.typed("Where runs are kept.  [default: files:devops/checkpoints beside pipeline.sh]"),
+    told = environment.typed("Where runs are kept.  [default: files:devops/checkpoints beside pipeline.sh]")
+    return click.option("--store", envvar=environment.VARIABLES["store"], metavar="URL", callback=remember, help=told,
                         show_envvar=True)(command)  # fmt: skip
 
 

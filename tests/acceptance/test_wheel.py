@@ -63,7 +63,8 @@ def test_commands_are_named_as_they_are_typed_there(home: Home) -> None:
         assert "pipeline.sh" not in said.stdout + said.stderr, words
     assert "pip install 'course-pipeline[ui]'" in run(program, "ui", cwd=work, check=False).stderr
     assert "pip install 'course-pipeline[export]'" in run(program, "extras", "--json", cwd=work).stdout
-    assert "course-pipeline lessons --resume" in run(program, "list", "--json", cwd=work).stdout
+    course = ("lessons", "--subject", "physics", "--level", "higher", "--until", "seed", "--yes", "--json")
+    assert '"course-pipeline lessons --resume ' in run(program, *course, cwd=work).stdout
 
 
 def test_archives_hold_all_that_belongs_to_the_package(home: Home) -> None:
