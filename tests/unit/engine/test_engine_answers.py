@@ -14,14 +14,16 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline import Pipeline, Reply, RunResult, ScriptedModel, StepContext, step, typed
+from pipeline import AnthropicModel, Pipeline, Reply, RunResult, ScriptedModel, StepContext, step, typed
 from pipeline.errors import ConfigError, InvalidValue
 from pipeline.llm.base import Request
 from pipeline.records.kinds import CallStarted, TaskCompleted
 from pipeline.records.values import encode_value
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reader import load
-from tests.unit.engine.saying import ask, facts
+from pipeline.testing import FakeClock
+from tests.servers.billing import BillingServer
+from tests.unit.engine.saying import MODEL, ask, facts
 
 
 class Kind(StrEnum):
@@ -155,6 +157,25 @@ def test_answer_that_pydantic_takes_and_the_schema_does_not_is_no_fault_of_the_m
     run = pipeline.run(store=store, model=model).run_id
     assert pipeline.resume(run, store=store, model=model).status == "completed"
     assert (seen, model.calls) == ([7, 7], 1)
+
+
+class Echo(BaseModel):
+    """What the server answers where JSON is asked for: the last text; the first question is not yet as wanted."""
+
+    echo: str = Field(pattern="corrected")
+
+
+def test_batches_carry_answers_of_a_form_and_each_of_their_tries(
+    store: MemoryStore, server: BillingServer, claude: AnthropicModel
+) -> None:
+    def body(ctx: StepContext, item: int) -> Echo:
+        return ctx.ask(ask(f"item {item}", MODEL, max_tokens=200), returns=Echo)
+
+    what = Pipeline("items", [step("work")(lambda ctx: {"all": ctx.map("i", range(4), body, key=str)})])
+    result = what.run(store=store, model=claude, options={"batch": True, "max_cost_usd": 5}, clock=FakeClock())
+    assert (result.error, len(result.outputs["work"]["all"])) == (None, 4)
+    assert [len(held.requests) for held in server.batches.held.values()] == [4, 4]
+    assert result.spent.usd == server.bill.usd
 
 
 def test_refusal_under_a_form_is_an_error_of_its_own(store: MemoryStore) -> None:

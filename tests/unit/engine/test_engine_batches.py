@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field
 
 from pipeline import AnthropicModel, Event, Pipeline, ScriptedModel, Segment, StepContext, step
 from pipeline.engine.result import RunResult
@@ -125,21 +124,6 @@ def test_batches_answer_every_ask_at_half_price_and_equal_the_bill(world: World)
     plain = world.go(rounds(20), batch=False)
     assert plain.outputs == result.outputs
     assert plain.spent.usd > result.spent.usd
-
-
-class Echo(BaseModel):
-    """What the server answers where JSON is asked for: the last text; the first question is not yet as wanted."""
-
-    echo: str = Field(pattern="corrected")
-
-
-def test_batches_carry_answers_of_a_form_and_each_of_their_tries(world: World) -> None:
-    def body(ctx: StepContext, item: int) -> Any:
-        return ctx.ask(asking(f"item {item}", MODEL, max_tokens=200), returns=Echo)
-
-    result = world.go(items(4, body))
-    world.paid_once(result, 4, 4)
-    assert "item" not in result.outputs["work"]["texts"][3]["echo"]
 
 
 def test_a_batch_is_in_the_journal_before_it_is_created_with_all_its_calls(world: World) -> None:
