@@ -136,6 +136,8 @@ class Framework:
     commands: tuple[str, str, str, str, str] = _COMMANDS
     #: Something that goes too far, as an example for the critic.
     logarithm: str = "a logarithm that no lesson taught"
+    #: What it calls the mass of a mole.
+    molar_mass: str = "molar mass"
 
     def row(self, level: str, age: int | None) -> LevelRow:
         """Return what a level demands: by its name where that has a row of its own, else by the age of its learners."""
@@ -250,7 +252,7 @@ REGIONS: Mapping[str, Region] = {
 }  # fmt: skip
 FRAMEWORKS: Mapping[str, Framework] = {
     "none": Framework(""),
-    "sqa": Framework("SQA", "scotland", "SCQF", logarithm="a logarithm at National 5"),
+    "sqa": Framework("SQA", "scotland", "SCQF", logarithm="a logarithm at National 5", molar_mass="gram formula mass"),
     "national_curriculum_england": Framework(
         "National Curriculum in England",
         "england",

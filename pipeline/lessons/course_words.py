@@ -113,6 +113,8 @@ _WORDS = SubjectKind(
     ),
     unasked=frozenset({"calculate", "calculate in one step", "count", "solve", "derive", "prove", "show that"}),
 )
+#: What schemas say of calculators, and nothing in its place.
+CALCULATORS = (", calculator (yes or no, only where the item differs from its lesson)", "")
 #: What is said of calculators, where the course has some and where it has none.
 _CALCULATOR = {
     True: "Calculator: non_calc where the point is examined without one or trains number work, calc where numbers are "
@@ -130,10 +132,13 @@ def course_words(course: Mapping[str, Any]) -> dict[str, str]:
     """Return what fills the places of a prompt file that depend on the course."""
     region = region_of(course)
     kind = kind_of(course)
+    calculators = has_calculators(course)
     words = _region_words(region) | {
-        "calculator": _CALCULATOR[has_calculators(course)],
-        "more_calculator": ',"more":["calculator: yes"]' if has_calculators(course) else "",
+        "calculator": _CALCULATOR[calculators],
+        "more_calculator": ',"more":["calculator: yes"]' if calculators else "",
+        "and_calculator": ',"calculator: yes"' if calculators else "",
         "logarithm": framework_of(course).logarithm,
+        "molar_mass": framework_of(course).molar_mass,
     }
     words |= {each.name: getattr(kind, each.name) for each in fields(kind) if each.type == "str"}
     return words

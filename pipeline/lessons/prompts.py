@@ -13,16 +13,18 @@ from pydantic.fields import FieldInfo
 
 from pipeline.content import lesson, shape
 from pipeline.content.checks import ROWS
+from pipeline.content.checks_quantities import without_calculator
 from pipeline.content.fields import MATHS_COMMANDS, Words
 from pipeline.drawing import figure
 from pipeline.errors import ConfigError
 from pipeline.files import read_regular
 from pipeline.frameworks import region_of
 from pipeline.lessons import schemas
-from pipeline.lessons.course_words import course_words, kind_of
+from pipeline.lessons.course_words import CALCULATORS, course_words, kind_of
 from pipeline.lessons.plan import MAX_OUTCOMES, MAX_POINTS, POINT_LIMITS
 from pipeline.lessons.release import RULE
 from pipeline.maths import forms, notation, units
+from pipeline.publish.view import has_calculators
 
 LESSON_MODELS: tuple[type[BaseModel], ...] = (
     lesson.Lesson, lesson.Misconception, lesson.Cycle, lesson.ExplainerCard, lesson.ModellingCard,
@@ -38,7 +40,7 @@ CRITIC_MODELS: tuple[type[BaseModel], ...] = (
 
 def rule_tables(course: Mapping[str, Any]) -> dict[str, str]:
     """Return every text a prompt file may hold, by name: generated from the schemas, and what the course decides."""
-    region, words = region_of(course), course_words(course)
+    region, words, calculators = region_of(course), course_words(course), has_calculators(course)
     tables = {
         "lesson_fields": model_rules(LESSON_MODELS),
         "outline_fields": model_rules(OUTLINE_MODELS),
@@ -47,7 +49,9 @@ def rule_tables(course: Mapping[str, Any]) -> dict[str, str]:
         "release_rule": RULE,
         "criteria": "\n".join(f"- {key}: {name}" for key, name in schemas.CRITERION_NAMES.items()),
         "shape_rules": _lines(shape.rules()),
-        "check_rules": _lines(row.rule for row in ROWS if row.rule),
+        "check_rules": _lines(
+            row.rule for row in ROWS if row.rule and (calculators or row.check is not without_calculator)
+        ),
         "notation_lines": _lines(notation.prompt_lines()),
         "unit_lines": _lines(units.prompt_lines(region.currency, region.coin)),
         "form_lines": "\n".join(forms.prompt_lines(region.coin_name)).replace("factorise", region.factorise),
@@ -56,7 +60,8 @@ def rule_tables(course: Mapping[str, Any]) -> dict[str, str]:
         "maths_commands": " ".join(f"\\{name}" for name in sorted(MATHS_COMMANDS)),
     }
     # Schemas speak of any course: here their words become those of its region and its kind of subject.
-    for old, new in (("natural setting", words["natural_setting"]), *kind_of(course).fields):
+    other = [("natural setting", words["natural_setting"]), *kind_of(course).fields]
+    for old, new in other if calculators else [*other, CALCULATORS]:
         tables = {name: text.replace(old, new) for name, text in tables.items()}
     return {name: _fill(name, text, _TABLE, words) for name, text in (words | tables).items()}
 

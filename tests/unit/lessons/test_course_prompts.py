@@ -56,11 +56,11 @@ def test_prompts_of_a_shipped_course_keep_their_bytes(name: str) -> None:
 
 
 #: What a course says of itself; what its prompts hold; what they must not.
-OF_SCOTLAND = r"Scot|Dundee|Glasgow|Oban|Wick|Stirling|SQA|SCQF|tartan|National 5"
+OF_SCOTLAND = r"gram formula|Scot|Dundee|Glasgow|Oban|Wick|Stirling|SQA|SCQF|tartan|National 5"
 COURSES = [
     (made("science", "ks3", framework="National Curriculum England"),
      ["schools in England", "KS3 Science, National Curriculum in England.", "£12.50", "a bus fare in Leeds",
-      "state, describe, calculate, compare, suggest", "gram formula mass"], "\\$\\d"),
+      "state, describe, calculate, compare, suggest", "molar mass"], "\\$\\d"),
     (made("mathematics", "grade_7", framework="Common Core"),
      ["schools in the United States", "$12.50", "American English, dollars", "find, solve, represent", "nearest cent",
       "$ before, ¢", "The median time was 14 s in Duluth"], "£|pence|penny|British"),
@@ -95,6 +95,14 @@ def test_prompts_of_a_course_speak_of_its_own_framework_region_and_subject(
 def test_no_place_of_a_prompt_stays_empty(region: str, subject: str) -> None:
     course = made(subject, "year_9", region=region)
     assert not re.findall(r"\[\[|\]\]|Kenya", texts(course))
+
+
+def test_a_course_without_calculators_is_told_of_none() -> None:
+    course = made("chemistry", "gcse", region="England")
+    silent = course.model_copy(update={"assessment": course.assessment.model_copy(update={"components": []})})
+    told = load_prompts(silent.to_json())
+    assert re.findall(r".*calculator.*", told["author"] + told["examples_science"] + told["examples_words"]) == []
+    assert "Without a calculator" in load_prompts(course.to_json())["author"]
 
 
 def test_every_framework_knows_what_any_level_demands() -> None:
