@@ -37,7 +37,7 @@ BUDGETS = {
     "engine": Budget(8_605, 8),
     "formats": Budget(10_050, 8),
     "travel": Budget(2_240, 3),
-    "lessons": Budget(6_300, 6),
+    "lessons": Budget(6_350, 6),
     "app": Budget(7_740, 7),
     "cli": Budget(4_880, 6),
     "ui": Budget(3_340, 8),

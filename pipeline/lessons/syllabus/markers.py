@@ -74,7 +74,6 @@ class Marks:
     bare: bool
     letter_bullets: frozenset[str]
     codes: frozenset[str]
-    decimals: bool
 
     def of(self, text: str) -> Marker | None:
         """Return the mark of a line; None where it has none."""
@@ -117,7 +116,6 @@ def marks_of(texts: Iterable[str]) -> Marks:
         bare=rising >= 2 or bool(decimals & set(map(str, bare))),
         letter_bullets=frozenset(letter for letter, times in letters.items() if times > 1),
         codes=frozenset(code for code, times in codes.items() if times > 1),
-        decimals=bool(decimals),
     )
 
 
