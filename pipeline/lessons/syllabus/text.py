@@ -247,10 +247,10 @@ def _tree(pieces: Sequence[_Piece], notes: list[str]) -> tuple[list[ListItem], s
         node = ListItem(
             _trimmed(piece.text), piece.line, marker.code if marker else "", bool(piece.heading), not marker
         )
-        if piece.heading and (labels[piece.text] > 1 or _ASIDE.match(piece.text)):
+        if piece.heading and (labels[piece.text] > 1 or _ASIDE.fullmatch(piece.text)):
             headings, items = _above(headings, _LABEL), []
             parent = headings[-1][1] if headings else top
-            aside = bool(_ASIDE.match(piece.text))
+            aside = bool(_ASIDE.fullmatch(piece.text))
             headings.append((_LABEL, node if aside else parent))
             if aside:
                 notes.append(f'What stands below "{piece.text}" was left out (line {piece.line}).')
@@ -281,7 +281,8 @@ _RANKS = ("#1", "#2", "#3", "#4", "#5", "#6", "word", "capitals", "bold", "plain
 _LABEL = _RANKS[-1]
 #: Labels of what is said to teachers, not to be learned.
 _ASIDE = re.compile(
-    r"(?i)(notes|guidance|non-statutory|teach(er|ing) (notes|guidance)|suggested|resources|prior learning)\b"
+    r"(?i)(notes|guidance|notes and guidance|non-statutory( guidance)?|teach(er|ing) (notes|guidance)"
+    r"|suggested (activities|resources)|resources|prior learning)( \(.*\))?"
 )
 
 

@@ -84,7 +84,8 @@ TEXTS: list[tuple[str, str, Tree]] = [
     ("labels that come again under each heading, and what is for teachers",
      "Number\nStatutory requirements\nPupils should be taught to:\n• read numbers\n• round them\nNotes and guidance\n"
      "Pupils use counters.\nAlgebra\nStatutory requirements\nPupils should be taught to:\n• use formulae\nNotes and "
-     "guidance\n• letters for numbers\n", {"Number": ["Read numbers", "Round them"], "Algebra": ["Use formulae"]}),
+     "guidance (non-statutory)\n• letters for numbers\nResources of the Earth\n• name ores\n",
+     {"Resources of the Earth": ["Name ores"], "Number": ["Read numbers", "Round them"], "Algebra": ["Use formulae"]}),
     ("lists that begin at 1 again below numbers of two parts",
      "1 Cells\n1.1 Microscopes\nCandidates should be able to:\n1 draw cells\n2 measure cells\n1.2 Parts\n1 name parts, "
      "limited to:\n• nucleus\n• wall\n2 Heat\n2.1 Metals\n1 compare metals\n",
