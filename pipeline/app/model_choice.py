@@ -183,17 +183,20 @@ def check_model_change(state: RunState, asked: str, provider: str | None = None,
     Raises:
         SettingsConflict: It is another one, and changes are not accepted.
     """
-    pairs = {"model": (str(state.identity.get("model") or ""), asked)}
-    if provider is not None:
-        pairs["provider"] = (provider_in(state.identity), provider)
-    for name, (pinned, now) in pairs.items():
-        if pinned and now and now != pinned and not accept:
-            raise SettingsConflict(
-                f"Run {state.run_id} was made with --{name} {pinned}, but {now} is given now.",
-                code=f"other_{name}",
-                hint="Omit the option to continue as before, or --accept-changes to run again what it affects.",
-                changed={name: [pinned, now]},
-            )
+    pinned, its = str(state.identity.get("model") or ""), provider_in(state.identity)
+    hint = "Omit the option to continue as before, or --accept-changes to run again what it affects."
+    if accept:
+        return
+    if pinned and asked != pinned:
+        raise SettingsConflict(
+            f"Run {state.run_id} was made with --model {pinned}, but {asked} is given now.",
+            code="other_model", hint=hint, changed={"model": [pinned, asked]},
+        )  # fmt: skip
+    if provider is not None and provider != its:
+        raise SettingsConflict(
+            f"Run {state.run_id} was made with --provider {its}, but {provider} is given now.",
+            code="other_provider", hint=hint, changed={"provider": [its, provider]},
+        )  # fmt: skip
 
 
 def provider_in(identity: Mapping[str, Any]) -> str:

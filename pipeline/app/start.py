@@ -184,6 +184,7 @@ def set_up(
     prices = prices_for(how, info.provider if info else provider)
     preflight.check_batches(model, how)
     if info is not None:
+        preflight.check_counts(model, info, how)
         preflight.check_priced(info, prices, start.clock, how)
     setup = without_model(start, recorded, verb)
     setup.model, setup.info, setup.prices = model, info, prices

@@ -27,8 +27,10 @@ from pipeline.cli.text import (
     when,
     with_unpriced,
 )
+from pipeline.providers import ANTHROPIC
 from pipeline.records.run import RunState, bare
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS, PENDING
+from pipeline.settings import OFFLINE
 
 _MARKS = {
     COMPLETED: "✓ completed", FAILED: "✗ failed", IN_PROGRESS: "⏳ in progress", PENDING: "· pending",
@@ -36,7 +38,9 @@ _MARKS = {
 }  # fmt: skip
 _ERROR_WIDTH, _ABOUT_WIDTH = 500, 200
 #: Identity settings that are shown.
-_SETTINGS = ("author", "model", "effort", "lessons")
+_SETTINGS = ("author", "model", "provider", "effort", "lessons")
+#: Values that go without saying.
+_PLAIN = (ANTHROPIC, OFFLINE)
 
 
 @click.command("status")
@@ -62,7 +66,8 @@ def status_lines(found: RunStatus, store: str | None) -> Iterator[str]:
     if state.parent:
         yield f"Forked:  from run {state.parent.get('run')} at {state.parent.get('seq')}"
     if settings := ", ".join(f"{name} {state.identity[name]}" for name in state.identity
-                             if name in _SETTINGS and state.identity[name]):  # fmt: skip
+                             if name in _SETTINGS and state.identity[name]
+                             and (name != "provider" or state.identity[name] not in _PLAIN)):  # fmt: skip
         yield f"Made by: {settings}"
     yield ""
     yield from work_lines(state, found.steps)

@@ -197,6 +197,7 @@ class Pipeline:
         if setup.model is not None:
             setup.info = look_up(setup.model, clock, setup.emit, setup.policy)
             setup.prices = setup.prices or PriceBook()
+            preflight.check_counts(setup.model, setup.info, checked)
             preflight.check_priced(setup.info, setup.prices, clock, checked)
         if executor is not None:
             setup.map_runner = maps_on(executor, getattr(setup.store, "url", ""), self.definition, setup)

@@ -168,6 +168,19 @@ def check_batches(model: Any, options: Mapping[str, Any]) -> None:
         raise no_batches()
 
 
+def check_counts(model: Any, info: ModelInfo, options: Mapping[str, Any]) -> None:
+    """Refuse worst cases by the provider's count with a paid model that counts no tokens.
+
+    Raises:
+        ConfigError: It does not, and that was asked for.
+    """
+    if options.get("budget") == "estimate" and info.paid and getattr(model, "count_tokens", None) is None:
+        raise ConfigError(
+            "This model counts no tokens beforehand.", code="counting_unsupported",
+            hint="Omit budget='estimate': worst cases are then bounded by the bytes that are sent.",
+        )  # fmt: skip
+
+
 def added_params(state: RunState, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that a resume adds to its run.
 

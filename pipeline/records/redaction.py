@@ -9,6 +9,9 @@ from typing import Any
 _KEY = re.compile(r"\bsk-ant-[\w\-]{6,}")
 _SECRETS = (
     (re.compile(r"\bsk-[\w\-]{6,}"), "[key]"),
+    # The ids of Amazon's keys, and Google's tokens.
+    (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), "[key]"),
+    (re.compile(r"\bya29\.[\w\-.]{6,}"), "[key]"),
     # The base64 of user and password; "Basic mathematics" is a subject.
     (re.compile(r"\b[Bb]asic\s+(?=\S+[0-9A-Z=])[A-Za-z0-9+/]{8,}=*"), "Basic [key]"),
     (re.compile(r"(?i)\bbearer\s+[^\s\"',;]+"), "Bearer [key]"),

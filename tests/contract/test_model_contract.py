@@ -236,9 +236,10 @@ def test_model_can_do_what_its_record_says(subject: Subject) -> None:
 
 
 def test_no_key_is_in_what_is_said_or_sent_on(subject: Subject) -> None:
-    key = next(key for key in KEYS.values() if key in AUTHORIZATIONS[subject.provider.name] or key[:4] == "AKIA")
+    shown = AUTHORIZATIONS[subject.provider.name]
+    key = KEYS["amazon"] if "AWS4" in shown else shown
     subject.server.behind.plan.queue(Mishap("bad_request", message=f"not with {key}"))
     with pytest.raises(ModelError) as caught:
         subject.model.complete(subject.ask())
-    assert not [held for held in KEYS.values() if held in f"{caught.value}{subject.model!r}"] or key[:4] == "AKIA"
+    assert not [held for held in KEYS.values() if held in f"{caught.value}{subject.model!r}"]
     assert not [held for held in KEYS.values() if held in repr(subject.model.__reduce__())]

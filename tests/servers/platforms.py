@@ -131,7 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
             response = connection.getresponse()
             kind = response.headers.get("content-type", "")
             if "event-stream" not in kind:
-                return self._whole(response.status, kind, response.read(), response.headers)
+                return self._whole(response.status, kind, response.read(), dict(response.headers.items()))
             self._stream(response)
         except (ConnectionError, http.client.HTTPException):
             self._cut(reset=True)
@@ -273,7 +273,7 @@ def _chat_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
 def _chat_error(error: Mapping[str, Any]) -> dict[str, Any]:
     code = (error.get("details") or {}).get("error_code")
     kind = str(error.get("type"))
-    return {"message": error.get("message"), "type": _ERRORS.get(kind, kind), "code": _CODES.get(code, code)}
+    return {"message": error.get("message"), "type": _ERRORS.get(kind, kind), "code": _CODES.get(str(code), code)}
 
 
 def _completion(message: Mapping[str, Any]) -> dict[str, Any]:

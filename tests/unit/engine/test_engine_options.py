@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline import ControlledExecutor, Pipeline, StepContext, run_dot
+from pipeline import ControlledExecutor, Pipeline, ScriptedModel, StepContext, run_dot
 from pipeline.cost.budget import DEFAULT_CEILING_USD
 from pipeline.errors import BudgetExceeded, ConfigError
 from pipeline.store.memory import MemoryStore
@@ -94,3 +94,15 @@ def test_other_front_doors_have_the_same_ceiling(tmp_path: Path, store: MemorySt
         with pytest.raises(ConfigError):
             start()
     assert ControlledExecutor(store=store).config["max_cost_usd"] == "50"
+
+
+def test_worst_cases_by_a_count_are_refused_where_the_model_counts_no_tokens(store: MemoryStore) -> None:
+    pipeline, options = Pipeline("p", [idle]), {"budget": "estimate"}
+    with pytest.raises(ConfigError, check=lambda error: error.code == "counting_unsupported"):
+        pipeline.run(store=store, model=ScriptedModel(paid=True, model_id=MODEL), options=options)
+    assert pipeline.run(store=store, model=ScriptedModel(), options=options).status == "completed"
+
+
+def idle(ctx: StepContext) -> Mapping[str, Any]:
+    """Nothing that costs."""
+    return {}

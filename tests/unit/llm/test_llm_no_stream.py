@@ -99,7 +99,10 @@ def test_stream_that_says_nothing_and_an_error_document_are_told_apart(
 def test_page_or_document_in_the_place_of_a_look_up_count_or_list_is_told_as_such(
     server: BillingServer, model: AnthropicModel
 ) -> None:
-    look, count = partial(model.batches.look, "msgbatch_1"), partial(model.count_tokens, QUESTION)
+    assert model.batches is not None
+    assert model.count_tokens is not None
+    batches, count = model.batches, partial(model.count_tokens, QUESTION)
+    look = partial(batches.look, "msgbatch_1")
     answers(server, "text/html", PAGE)
     asks: tuple[Callable[[], object], ...] = (model.check, count, look)
     for ask in asks:
@@ -109,7 +112,7 @@ def test_page_or_document_in_the_place_of_a_look_up_count_or_list_is_told_as_suc
     odd: list[Any] = [[], 5, None]
     for document in counts + odd:
         answers(server, "application/json", json.dumps(document))
-        for ask in (count, look, partial(model.batches.since, None))[: 1 if document in counts else 3]:
+        for ask in (count, look, partial(batches.since, None))[: 1 if document in counts else 3]:
             with pytest.raises(ModelUnavailable):
                 ask()
 

@@ -130,7 +130,7 @@ def test_reply_without_a_usage_is_charged_up_to_its_worst_case(local: OpenAIMode
     assert charge.state == UNPRICED
     assert "no input_tokens" in charge.note
     partial = PriceBook().partial({}, model="gpt-5-mini", at=NOW, worst=Decimal(1), provider="openai")
-    assert (partial.state, partial.high) == (INTERVAL, 1)
+    assert (partial.state, partial.high) == (INTERVAL, Decimal(1))
 
 
 def test_what_has_no_published_price_is_unpriced_and_zero_only_where_the_price_file_says_so(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_what_has_no_published_price_is_unpriced_and_zero_only_where_the_price_f
     kinds = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
     file.write_text(json.dumps({"models": {"llama3.2": dict.fromkeys(kinds, 0)}}))
     charge = PriceBook(file).charge(usage, **how)
-    assert (charge.state, charge.low) == (EXACT, 0)
+    assert (charge.state, charge.low) == (EXACT, Decimal(0))
 
 
 def test_cached_tokens_of_a_model_without_a_price_for_them_cost_as_other_input() -> None:
