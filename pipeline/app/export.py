@@ -37,6 +37,14 @@ class Exported:
     files: Mapping[str, int]
     written: Written
 
+    @property
+    def outdated(self) -> list[str]:
+        """Return files that an earlier export of the same formats wrote and that this one, of all lessons, has not."""
+        if self.chosen.suffix or self.chosen.difficulty:
+            return []
+        formats = {name.partition("/")[0] for name in self.files}
+        return [name for name in self.written.left if name.partition("/")[0] in formats]
+
     def to_json(self) -> list[dict[str, Any]]:
         """Return an object per file and the last one, as `--json` shows them."""
         states = {**dict.fromkeys(self.written.kept, "kept"), **dict.fromkeys(self.written.new, "written")}
@@ -47,7 +55,7 @@ class Exported:
         ]  # fmt: skip
         lessons = [lesson.order for lesson in self.chosen.lessons]
         return [*rows, {"type": "exported", "run": self.run, "folder": str(self.folder), "files": len(rows),
-                        "lessons": lessons, "missing": list(self.missing), "left": list(self.written.left),
+                        "lessons": lessons, "missing": list(self.missing), "outdated": self.outdated,
                         "lost": list(self.written.lost), **self.chosen.view.rights}]  # fmt: skip
 
 

@@ -84,8 +84,8 @@ def _lines(made: Exported) -> Iterator[str]:
         yield f"Kept as you changed them: {_named(written.kept)}. --overwrite exports over them."
     if written.lost:
         yield f"Written over your changes: {_named(written.lost)}."
-    if written.left:
-        yield f"Of earlier exports, still there: {_named(written.left)}."
+    if made.outdated:
+        yield f"Of an earlier export, and not in this one: {_named(made.outdated)}."
     if made.missing:
         yield f"Not in it, not made yet: lessons {_named(list(map(str, made.missing)))}."
     if view.bundle.draft:

@@ -6,10 +6,12 @@ OUT/.exported.json                                   hashes of what was written,
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,7 +51,7 @@ def write(root: Path, files: Mapping[str, bytes], *, overwrite: bool = False) ->
     Raises:
         PublishError: The folder cannot be written; names what is in the way.
     """
-    with writing(root):
+    with writing(root), _alone(root):
         record = _read(root)
         hashes = {name: digest(data) for name, data in files.items()}
         there = {name: found for name in files if (found := _hash(root / name)) is not None}
@@ -68,6 +70,20 @@ def write(root: Path, files: Mapping[str, bytes], *, overwrite: bool = False) ->
                 replace_file(root / name, files[name])
             _save(root, end)
         return Written(new, kept, changed if overwrite else (), left)
+
+
+@contextlib.contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """Hold off other exports into the folder; the kernel lets go at death."""
+    root.mkdir(parents=True, exist_ok=True)
+    lock = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        # Some network folders have no locks; each file is whole there as well.
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _check_inside(root: Path, name: str) -> None:
@@ -102,5 +118,4 @@ def _read(root: Path) -> dict[str, list[str]]:
 
 
 def _save(root: Path, record: Mapping[str, list[str]]) -> None:
-    root.mkdir(parents=True, exist_ok=True)
     replace_file(root / RECORD, (json.dumps(record, indent=1, sort_keys=True) + "\n").encode("ascii"))

@@ -56,6 +56,17 @@ def test_lessons_are_exported_as_people_left_them(cli: Cli, run: str, here: Path
     assert MINE in {row["asks"] for row in rows_of(here.parents[1] / "elsewhere")}
 
 
+def test_files_of_an_earlier_export_are_named_where_this_one_should_have_them(cli: Cli, run: str, here: Path) -> None:
+    cli("export", run, "--to", "csv,markdown")
+    record = json.loads((here / ".exported.json").read_text())
+    (here / "markdown/03-gone.md").write_text("a lesson that had another title")
+    (here / ".exported.json").write_text(json.dumps({**record, "markdown/03-gone.md": ["0"]}))
+    assert "earlier export" not in cli("export", run, "--to", "csv").out
+    assert "earlier export" not in cli("export", run, "--to", "markdown", "--lesson", "1").out
+    said = cli("export", run, "--to", "markdown").out
+    assert "Of an earlier export, and not in this one: markdown/03-gone.md." in said
+
+
 def test_file_that_was_changed_is_kept_and_named(cli: Cli, run: str, here: Path) -> None:
     cli("export", run, "--to", "csv")
     (here / "csv/questions.csv").write_text("mine")
