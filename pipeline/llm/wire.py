@@ -72,10 +72,29 @@ def sendable_schema(request: Request, transform: Transform) -> dict[str, Any]:
         ModelRejected: It cannot be expressed for them.
     """
     try:
+        if place := next(_free(request.schema, ""), None):
+            raise ValueError(f"{place} is a mapping with free keys, which providers would close; use a list of pairs")
         return transform(dict(request.schema or {}))
     except (ValueError, TypeError, AssertionError) as error:
         text = f"The schema of {request.label!r} cannot be sent: {redact(str(error))}"
         raise ModelRejected(text, code="schema_unsendable", stops_run=True) from None
+
+
+def _free(schema: Any, at: str) -> Iterator[str]:
+    """Yield where a schema has objects of which only the values are known: closed, they could hold nothing."""
+    if isinstance(schema, list):
+        for each in schema:
+            yield from _free(each, at)
+    if not isinstance(schema, Mapping):
+        return
+    if schema.get("additionalProperties") and not schema.get("properties"):
+        yield at or "the answer"
+    for key in ("properties", "$defs"):
+        members = schema.get(key)
+        for name, each in members.items() if isinstance(members, Mapping) else ():
+            yield from _free(each, f"{at}.{name}".removeprefix("."))
+    for key in ("items", "anyOf", "oneOf", "allOf"):
+        yield from _free(schema.get(key), at)
 
 
 _LONE = re.compile("[\ud800-\udfff]")

@@ -51,8 +51,11 @@ def test_structured_answer_is_asked_for_by_format_and_returned_unparsed(
     assert reply.text.startswith('{"echo"')
     assert "additionalProperties" not in SCHEMA
     server.reset()
-    with pytest.raises(ModelRejected, check=lambda error: error.code == "schema_unsendable"):
-        model.complete(question(schema={"properties": {}}))
+    free = {"type": "object", "additionalProperties": {"type": "integer"}}
+    held = {"type": "object", "properties": {"marks": {"anyOf": [{"type": "null"}, free]}}}
+    for schema in ({"properties": {}}, free, held, {"type": "array", "items": free}):
+        with pytest.raises(ModelRejected, check=lambda error: error.code == "schema_unsendable"):
+            model.complete(question(schema=schema))
     assert server.bill.requests == 0
 
 
