@@ -64,8 +64,8 @@ def preview(store: Store, state: RunState, row: Mapping[str, Any], *, answers: b
     style, policy = _style()
     head = el("head", el("meta", charset="utf-8"), el("title", page.title), el("style", Html(style)))
     body = el("body", el("main", el("div", page.body, cls="wrap"), id="main"))
-    whole = el("html", head, body, lang=region_of(course).language)
-    return Preview(f"<!DOCTYPE html>\n{whole}\n", policy)
+    page_html = el("html", head, body, lang=region_of(course).language)
+    return Preview(f"<!DOCTYPE html>\n{page_html}\n", policy)
 
 
 def lesson_in(text: str) -> Mapping[str, Any] | None:

@@ -53,7 +53,8 @@ def test_structured_answer_is_asked_for_by_format_and_returned_unparsed(
     server.reset()
     free = {"type": "object", "additionalProperties": {"type": "integer"}}
     held = {"type": "object", "properties": {"marks": {"anyOf": [{"type": "null"}, free]}}}
-    for schema in ({"properties": {}}, free, held, {"type": "array", "items": free}):
+    unsendable: list[dict[str, Any]] = [{"properties": {}}, free, held, {"type": "array", "items": free}]
+    for schema in unsendable:
         with pytest.raises(ModelRejected, check=lambda error: error.code == "schema_unsendable"):
             model.complete(question(schema=schema))
     assert server.bill.requests == 0

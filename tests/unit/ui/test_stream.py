@@ -157,7 +157,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> str:
 
     def stands(desk: Desk, run: str, query: Any) -> Data:
         now = desk.watched(run)
-        return {"word": "gone" if now.gone else f"record {now.state.seq}", "q": query.get("q", "")}
+        return {"word": "gone" if now.head.gone else f"record {now.state.seq}", "q": query.get("q", "")}
 
     found = {"stands": ("_stands.html", stands), "same": ("_same.html", lambda desk, run, query: {})}
     path = "runs/{run}/test-events"
