@@ -17,6 +17,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "dask": ("distributed>=2026.7",),
     "langgraph": ("langgraph-checkpoint>=4,<5",),
     "export": ("genanki>=0.13,<0.14", "python-docx>=1.2,<2", "python-pptx>=1.0.2,<2", "typst>=0.15,<0.16"),
+    "otel": ("opentelemetry-exporter-otlp-proto-http>=1.45,<2", "opentelemetry-sdk>=1.45,<2"),
     "ui": ("jinja2>=3.1,<4", "starlette>=1.3,<2", "uvicorn>=0.40,<1"),
     "bedrock": ("boto3>=1.28.57,<2",),
     "vertex": ("google-auth[requests]>=2,<3",),
@@ -34,6 +35,7 @@ PURPOSES: Mapping[str, str] = {
     "dask": "--executor dask:local and --executor dask://HOST:PORT",
     "langgraph": "LangGraphSaver, which keeps threads of LangGraph",
     "export": "export --to docx,pptx,pdf,anki,google-forms",
+    "otel": "--otel and traces RUN, which send traces to a collector",
     "ui": "the desk in the browser",
     "bedrock": "--provider bedrock, bedrock-mantle and aws",
     "vertex": "--provider vertex and google-cloud",
@@ -41,7 +43,8 @@ PURPOSES: Mapping[str, str] = {
 }
 #: What a package is imported as, where that is not its name.
 MODULES = {"langgraph-checkpoint": "langgraph.checkpoint", "python-docx": "docx", "python-pptx": "pptx",
-           "google-auth": "google.auth"}  # fmt: skip
+           "google-auth": "google.auth", "opentelemetry-sdk": "opentelemetry.sdk",
+           "opentelemetry-exporter-otlp-proto-http": "opentelemetry.exporter.otlp.proto.http"}  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 

@@ -1,0 +1,186 @@
+"""Traces of a start while it goes on, and of any run afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from pipeline.app.start import store_words_of
+from pipeline.app.stores import head_of, open_store
+from pipeline.clock import SystemClock, iso
+from pipeline.cost.ledger import LedgerRow, ledger
+from pipeline.engine.events import Event, Listener
+from pipeline.errors import ConfigError, PublishError
+from pipeline.extras import is_installed, not_installed, packages
+from pipeline.records.codec import Record, decode_line
+from pipeline.settings import Display, Execution
+from pipeline.store.base import Head, Store
+from pipeline.store.imports import import_lines
+from pipeline.store.reader import all_records
+
+if TYPE_CHECKING:
+    from pipeline.traces.call import Told
+    from pipeline.traces.spans import Span
+
+EXTRA = "otel"
+#: Any of them asks for traces.
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+_NONE = "none"
+
+
+def is_wanted(asked: bool | None) -> bool:
+    """Return whether traces are sent: as asked, else where the standard variables name a collector."""
+    if asked is not None:
+        return asked
+    off = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    return not off and _exports("TRACES") and any(os.environ.get(name, "").strip() for name in _ENDPOINTS)
+
+
+def _exports(signal: str) -> bool:
+    return os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip().lower() != _NONE
+
+
+@contextmanager
+def sending(execution: Execution, how: Display, shown: Listener, warn: Callable[[str], None]) -> Iterator[Listener]:
+    """Give the listener of a start within a `with`: `shown`, and what sends traces where that is wanted.
+
+    Args:
+        warn: Takes what is to be told when nothing is shown any more.
+
+    Raises:
+        PackageMissing, ConfigError: --otel was given and cannot be done. Variables alone never end a start.
+    """
+    if not is_wanted(how.otel):
+        yield shown
+        return
+    try:
+        traces = _LiveListener(execution, how, shown)
+    except ConfigError as error:
+        if how.otel:
+            raise
+        shown(Event("note", iso(SystemClock().now()), {"text": f"No traces are sent: {error.message} {error.hint}"}))
+        yield shown
+        return
+    try:
+        yield traces
+    finally:
+        for text in traces.close():
+            warn(text)
+
+
+class _LiveListener:
+    """Shows events, and has their runs' traces sent."""
+
+    def __init__(self, execution: Execution, how: Display, shown: Listener) -> None:
+        _check_installed("--otel")
+        from pipeline.traces.live import LiveTraces
+        from pipeline.traces.otlp import Collector
+
+        self._shown = shown
+        #: What the thread has to say: told between two events, for a display is one thread's.
+        self._said: list[str] = []
+        self._live = LiveTraces(
+            lambda: open_store(execution.store_url), Collector(), SystemClock(), tell=self._said.append,
+            told_of=_told_of(how.otel_content), metrics=_exports("METRICS"),
+            command=lambda run: f"./pipeline.sh traces {run}{store_words_of(execution)}",
+        )  # fmt: skip
+
+    def __call__(self, event: Event) -> None:
+        self._shown(event)
+        self._live(event)
+        while self._said:
+            self._shown(Event("note", event.at, {"text": self._said.pop()}))
+
+    def close(self) -> list[str]:
+        """Send the rest; return what is still to be told."""
+        self._live.close()
+        return self._said
+
+
+def _told_of(content: bool) -> Callable[[Store, str], Told]:
+    from pipeline.traces.call import nothing_told, texts
+
+    return lambda store, run: texts(lambda name: store.get_blob(run, name)) if content else nothing_told
+
+
+@dataclass(slots=True)
+class SentTraces:
+    """What was sent of a run."""
+
+    run: str
+    endpoint: str
+    #: A process works on it: what it has not finished is not there.
+    going_on: bool
+    #: Spans in all; of calls; their tokens, and USD where they are exactly known.
+    spans: int = 0
+    calls: int = 0
+    tokens: int = 0
+    usd: Decimal = Decimal(0)
+
+    def add(self, span: Span) -> None:
+        """Count a span that was taken."""
+        self.spans += 1
+        if span.row is not None:
+            self.calls += 1
+            self.tokens += sum(span.row.tokens.values())
+            self.usd += span.row.usd or 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the object of --json."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def send_run(store: Store, run: str, endpoint: str | None, *, content: bool) -> SentTraces:
+    """Send the spans of any run; the same records give the same spans, so that doing it again changes nothing.
+
+    Raises:
+        PackageMissing, ConfigError: It cannot be begun.
+        PublishError: The collector did not take them.
+    """
+    _check_installed("traces")
+    from pipeline.traces.otlp import Collector, portions
+    from pipeline.traces.spans import Tree, row_now
+
+    head, collector = head_of(store, run), Collector(endpoint)
+    # The owner first: what it wrote before it was gone is then in the records.
+    owned = bool(store.holder(run))
+    known = {row.seq: row for row in ledger(_records(store, head)).rows}
+
+    def row_of(start: Record | None, end: Record | None) -> LedgerRow:
+        row = row_now(start, end)
+        return known.get(row.seq, row)
+
+    def spans() -> Iterator[Span]:
+        tree = Tree(run, row_of, _told_of(content)(store, run))
+        for record in _records(store, head):
+            yield from tree.apply(record)
+        if not owned:
+            yield from tree.close()
+
+    sent = SentTraces(run, collector.shown, going_on=owned)
+    for portion in portions(spans()):
+        if (refused := collector.send(portion)) is not None:
+            raise PublishError(
+                f"The traces cannot be sent to {collector.shown}: {refused.reason}.",
+                code="collector_refused",
+                hint="The same command again sends them all; none counts twice.",
+            )
+        for span in portion:
+            sent.add(span)
+    return sent
+
+
+def _records(store: Store, head: Head) -> Iterator[Record]:
+    """Return all records of a run, also of one that is only a checkpoint.json so far."""
+    if head.document.get("imported"):
+        return map(decode_line, import_lines(head.document, SystemClock().now()))
+    return all_records(store, head.run_id)
+
+
+def _check_installed(what: str) -> None:
+    if not all(map(is_installed, packages(EXTRA))):
+        raise not_installed(EXTRA, what)

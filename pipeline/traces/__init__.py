@@ -1,0 +1,1 @@
+"""A run as OpenTelemetry traces and metrics, from its records alone."""
