@@ -25,7 +25,7 @@ lock pyproject.toml devops/requirements/core.txt "$@"
 # The tests must run on exactly what users run on: the core pins bind the test lock. Every extra is tested.
 lock pyproject.toml devops/requirements/test.txt --group test --all-extras --constraint devops/requirements/core.txt "$@"
 # So is each extra: its packages are those of the tests.
-for extra in bedrock dask export langgraph objects openai plot postgres ui vertex; do
+for extra in bedrock dask export langgraph objects openai otel plot postgres ui vertex; do
     "$VENV/bin/python" -c 'import sys, tomllib
 with open("pyproject.toml", "rb") as file:
     print(*tomllib.load(file)["project"]["optional-dependencies"][sys.argv[1]], sep="\n")' "$extra" |

@@ -15,6 +15,7 @@ _LASTING = (
     "store", "out", "max_cost_usd", "budget", "daily_budget_usd", "concurrency", "executor", "until", "sample",
     "prices", "dry_run",
     "prompts", "quiet", "json", "batch", "batch_min", "no_wait", "batch_poll", "review",
+    "otel", "otel_content",
 )  # fmt: skip
 #: Options that permit one act, so they are given each time.
 _ONE_ACT = (

@@ -186,6 +186,9 @@ class Display:
     prompts: Path | None = None
     quiet: bool = False
     json: bool = False
+    #: Traces are sent to a collector; None: where the standard variables name one. With prompts and replies.
+    otel: bool | None = None
+    otel_content: bool = False
 
 
 def options_of(values: Mapping[str, Any]) -> tuple[Identity, Execution, Display]:

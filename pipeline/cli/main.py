@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "show": ("pipeline.cli.show", "show", "Show what a step or one of its items made."),
     "cost": ("pipeline.cli.cost", "cost", "Show what was spent, wasted and saved."),
     "log": ("pipeline.cli.record_lines", "log", "Print a run's records; --follow waits for more."),
+    "traces": ("pipeline.cli.traces", "traces", "Send a run's traces to an OpenTelemetry collector."),
     "ui": ("pipeline.cli.ui", "ui", "Serve the desk in the browser: watch, steer and review runs."),
     "history": ("pipeline.cli.history", "history", "List a run's checkpoints: where each led, and what it set."),
     "diff": ("pipeline.cli.diff", "diff", "Show how two runs, or two points of runs, differ."),

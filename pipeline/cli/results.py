@@ -6,8 +6,10 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from pipeline.app.traces import sending
 from pipeline.cli.displays import asker, display
 from pipeline.cli.errors import error_json, word_for
+from pipeline.cli.progress import Quiet
 from pipeline.cli.store_context import name_store, store_words_here
 from pipeline.cli.text import (
     PROGRAM,
@@ -29,16 +31,29 @@ if TYPE_CHECKING:
     from pipeline.app.run_report import RunReport
 
 Ask = Callable[[str], bool]
+#: What is started: it is given a listener, and how to ask a person.
+Starter = Callable[[Listener, Ask | None], "RunReport"]
 _AS_REQUESTED = "stopped_as_asked"
 #: Nodes that are named at the end of a graph's run.
 _MOST_NODES = 40
 
 
-def watched(execution: Execution, how: Display, start: Callable[[Listener, Ask | None], RunReport]) -> int:
+def watched(execution: Execution, how: Display, start: Starter) -> int:
     """Start something under a display, print how it ended, and return the exit code."""
     shown = display(quiet=how.quiet, json=how.json)
+    with sending(execution, how, shown, warn) as heard:
+        return _watched(execution, how, shown, heard, start)
+
+
+def _watched(
+    execution: Execution,
+    how: Display,
+    shown: Quiet,
+    heard: Listener,
+    start: Callable[[Listener, Ask | None], RunReport],
+) -> int:
     try:
-        report = start(shown, None if execution.yes else asker(shown, json=how.json))
+        report = start(heard, None if execution.yes else asker(shown, json=how.json))
     except PipelineError as error:
         shown.close()
         name_store(error)

@@ -113,15 +113,18 @@ _DETAILS: Mapping[str, Mapping[str, Any]] = {
     "overwrite": {"is_flag": True, "help": "Publish over files that were edited by hand."},
     "yes": {"is_flag": True, "help": "Proceed without asking."},
     "quiet": {"is_flag": True, "help": "Print only the final lines."},
+    "otel": {"is_flag": True, "default": None,
+             "help": "Send traces and metrics by OTLP/HTTP.  [default: where OTEL_EXPORTER_OTLP_ENDPOINT is set]"},
+    "otel_content": {"is_flag": True, "help": "Put prompts and replies into traces."},
     "json": {"is_flag": True, "help": "One JSON object per line on stdout."},
 }  # fmt: skip
 #: Flags that can also be given as off.
-_SWITCHES = frozenset({"batch", "blind_solve", "review"})
+_SWITCHES = frozenset({"batch", "blind_solve", "otel", "review"})
 #: Every command that starts a run has these.
 EXECUTION = (
     "store", "max_cost_usd", "budget", "daily_budget_usd", "concurrency", "executor", "batch", "batch_min", "no_wait",
     "batch_poll", "resubmit", "prices", "model", "provider", "base_url", "resume", "refresh", "retry_unknown",
-    "from_step", "yes", "quiet", "json",
+    "from_step", "yes", "quiet", "json", "otel", "otel_content",
 )  # fmt: skip
 
 

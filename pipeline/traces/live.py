@@ -80,8 +80,8 @@ class LiveTraces:
         self._measures = Measures(self._meter.instruments) if self._meter is not None else None
         self._wake, self._closing = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
-        #: A sentence was told; the last request was refused; all was sent.
-        self._told = self._refused = self._done = False
+        #: A sentence was told; the last request had no answer; all was sent.
+        self._told = self._silent = self._done = False
 
     def __call__(self, event: Event) -> None:
         """Hear an event; it takes no time."""
@@ -99,7 +99,7 @@ class LiveTraces:
             return
         self._closing.set()
         self._wake.set()
-        self._thread.join(0 if self._refused else LAST_SECONDS)
+        self._thread.join(0 if self._silent else LAST_SECONDS)
         if not self._done and not self._told:
             self._say("it does not answer in time")
         self._collector.close()
@@ -114,7 +114,7 @@ class LiveTraces:
             closing = self._closing.is_set()
             sent = self._look(store)
             self._done = closing and sent
-            if self._meter is not None and (closing or self._clock.monotonic() >= due):
+            if self._meter is not None and not self._silent and (closing or self._clock.monotonic() >= due):
                 due = self._clock.monotonic() + report
                 self._report()
             if closing:
@@ -146,7 +146,7 @@ class LiveTraces:
                 return True
             for portion in portions([*run.unsent]):
                 refused = self._collector.send(portion)
-                self._refused = refused is not None
+                self._silent = refused is not None and not refused.status
                 if refused is not None:
                     self._say(refused.reason)
                     return False

@@ -123,6 +123,7 @@ class Collector:
         #: Its address for people, without user, password and query.
         self.shown = _shown(_url(endpoint, "traces"))
         self._spans = OTLPSpanExporter(_url(endpoint, "traces"), session=self._line)
+        self._metrics: OTLPMetricExporter | None = None
         given = _given()
         name = os.environ.get("OTEL_SERVICE_NAME") or given.get("service.name") or SERVICE
         self._resource = Resource.create({"service.name": name})
@@ -141,11 +142,14 @@ class Collector:
     def meter(self) -> Meter:
         """Return what sends metrics."""
         line = _Line()
-        return Meter(OTLPMetricExporter(_url(self._endpoint, "metrics"), session=line), line, self._resource)
+        self._metrics = OTLPMetricExporter(_url(self._endpoint, "metrics"), session=line)
+        return Meter(self._metrics, line, self._resource)
 
     def close(self) -> None:
         """Give up what is being sent."""
         self._spans.shutdown()  # type: ignore[no-untyped-call]
+        if self._metrics is not None:
+            self._metrics.shutdown()
 
     def _readable(self, span: Span) -> ReadableSpan:
         def context(name: str) -> SpanContext:

@@ -37,12 +37,12 @@ def test_command_to_install_an_extra_can_be_pasted_and_elsewhere_is_for_this_pyt
 @pytest.fixture
 def without(tmp_path: Path) -> dict[str, str]:
     """The environment of a Python in which no optional package can be imported."""
-    hidden = tuple(MODULES.get(name, name).partition(".")[0] for extra in EXTRAS for name in packages(extra))
+    hidden = tuple(MODULES.get(name, name) for extra in EXTRAS for name in packages(extra))
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
         "class Hidden:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        f"        if name.partition('.')[0] in {hidden!r}:\n"
+        f"        if name in {hidden!r} or name.startswith(tuple(each + '.' for each in {hidden!r})):\n"
         "            raise ModuleNotFoundError(name)\n"
         "sys.meta_path.insert(0, Hidden())\n"
     )
