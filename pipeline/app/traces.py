@@ -102,9 +102,9 @@ class _LiveListener:
 
 
 def _told_of(content: bool) -> Callable[[Store, str], Told]:
-    from pipeline.traces.call import nothing_told, texts
+    from pipeline.traces.call import told_by
 
-    return lambda store, run: texts(lambda name: store.get_blob(run, name)) if content else nothing_told
+    return lambda store, run: told_by(lambda name: store.get_blob(run, name), content=content)
 
 
 @dataclass(slots=True)

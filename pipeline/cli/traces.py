@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 @own_option("traces", "--endpoint", metavar="URL",
             help="The collector's address for OTLP/HTTP.  [default: OTEL_EXPORTER_OTLP_ENDPOINT, else "
             "http://localhost:4318]")  # fmt: skip
-@click.option("--otel-content", is_flag=True, envvar="PIPELINE_OTEL_CONTENT", show_envvar=True,
-              help="Put prompts and replies into them.")  # fmt: skip
+@own_option("traces", "--otel-content", is_flag=True, help="Put prompts and replies into them.")
 @json_option
 @store_option
 def traces(run: str, endpoint: str | None, otel_content: bool, as_json: bool, store: str | None) -> None:

@@ -25,28 +25,43 @@ def nothing_told(start: Record | None, end: CallEnded | None) -> Mapping[str, Va
     return {}
 
 
-def texts(get_blob: Callable[[str], bytes]) -> Told:
-    """Return what tells prompts and replies.
+def told_by(get_blob: Callable[[str], bytes], *, content: bool) -> Told:
+    """Return what reads a call's request and reply.
 
     Args:
         get_blob: Reads a blob of the run by its hash; raises CheckpointCorrupt where it is damaged.
+        content: Tell their texts, too; else only what the reply's usage says beyond the ledger.
     """
 
     def told(start: Record | None, end: CallEnded | None) -> Mapping[str, Value | None]:
-        fact = None if start is None else start.fact
-        request = fact.request if isinstance(fact, CallStarted) else ""
-        asked = _document(lambda: json.loads(get_blob(request))) if request else {}
         answer = None if end is None else end.reply
         reply = {} if answer is None else _document(lambda: resolve_value(json.loads(answer), get_blob))
-        turns = [{"role": turn["role"], "parts": [_part(turn["text"])]} for turn in asked.get("messages") or ()]
-        said = [{"role": "assistant", "parts": [_part(reply["text"])]}] if reply.get("text") else []
-        return {
-            "system": _json([_part(part["text"]) for part in asked.get("system") or ()]),
-            "messages": _json(turns),
-            "answer": _json(said),
-        }
+        values: dict[str, Value | None] = {"reasoning": _reasoning(reply.get("usage"))}
+        if content:
+            fact = None if start is None else start.fact
+            request = fact.request if isinstance(fact, CallStarted) else ""
+            values |= _texts(_document(lambda: json.loads(get_blob(request))) if request else {}, reply)
+        return values
 
     return told
+
+
+def _texts(asked: Mapping[str, Any], reply: Mapping[str, Any]) -> dict[str, Value | None]:
+    """Return prompts and reply as the convention's JSON."""
+    turns = [{"role": turn["role"], "parts": [_part(turn["text"])]} for turn in asked.get("messages") or ()]
+    said = [{"role": "assistant", "parts": [_part(reply["text"])]}] if reply.get("text") else []
+    return {
+        "system": _json([_part(part["text"]) for part in asked.get("system") or ()]),
+        "messages": _json(turns),
+        "answer": _json(said),
+    }
+
+
+def _reasoning(usage: Any) -> int | None:
+    """Return the output tokens that a provider counts as reasoning; None: it does not say."""
+    details = usage.get("output_tokens_details") if isinstance(usage, Mapping) else None
+    count = details.get("thinking_tokens") if isinstance(details, Mapping) else None
+    return count if isinstance(count, int) else None
 
 
 def call_values(row: LedgerRow, start: CallStarted | None, told: Mapping[str, Value | None]) -> dict[str, Value | None]:

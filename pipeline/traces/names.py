@@ -12,7 +12,7 @@ COST_DRAFT = "open-telemetry/semantic-conventions-genai@972e9e2a2a58baea4b1f6825
 
 #: What a span is of. The two operations are the convention's.
 RUN, STEP, ITEM, ATTEMPT, CALL = "run", "step", "item", "attempt", "call"
-WORKFLOW, CHAT = "invoke_workflow", "chat"
+RUN_OPERATION, CHAT = "invoke_workflow", "chat"
 
 #: What a value can be.
 Value = str | bool | int | float | Sequence[str]

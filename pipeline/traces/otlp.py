@@ -46,7 +46,7 @@ logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class NotTaken:
     """Why a collector did not take what was sent."""
 
     #: HTTP status; 0: it did not answer.
@@ -64,22 +64,22 @@ class _Line(requests.Session):
 
     def __init__(self) -> None:
         super().__init__()
-        self.refused: Refused | None = None
+        self.refused: NotTaken | None = None
 
     def request(self, *given: Any, **more: Any) -> requests.Response:
         try:
             response = super().request(*given, **more)
         except requests.RequestException as error:
-            self.refused = Refused(0, _SAYINGS.get(type(error), "it cannot be reached"))
+            self.refused = NotTaken(0, _SAYINGS.get(type(error), "it cannot be reached"))
             raise
         status = response.status_code
         kind = response.headers.get("content-type", "")
         if not 200 <= status < 300:
-            self.refused = Refused(status, f"it answers HTTP {status}")
+            self.refused = NotTaken(status, f"it answers HTTP {status}")
         elif kind.startswith("text/html"):
-            self.refused = Refused(status, "it answers with a page, as no collector does")
+            self.refused = NotTaken(status, "it answers with a page, as no collector does")
         elif kind.startswith("application/x-protobuf") and (number := _rejected(response.content)):
-            self.refused = Refused(status, f"it rejected {number} of what was sent")
+            self.refused = NotTaken(status, f"it rejected {number} of what was sent")
         else:
             self.refused = None
         return response
@@ -131,12 +131,12 @@ class Collector:
         kept = {key: value for key, value in self._resource.attributes.items() if key != _INSTANCE or key in given}
         self._of_spans = Resource(kept)
 
-    def send(self, spans: Sequence[Span]) -> Refused | None:
+    def send(self, spans: Sequence[Span]) -> NotTaken | None:
         """Send spans; return why they were not taken, None where they were. It may take as long as OTLP allows."""
         self._line.refused = None
         sent = self._spans.export([self._readable(span) for span in spans])
         if self._line.refused is None and sent is not SpanExportResult.SUCCESS:
-            return Refused(0, "the spans cannot be encoded")
+            return NotTaken(0, "the spans cannot be encoded")
         return self._line.refused
 
     def meter(self) -> Meter:
@@ -173,7 +173,7 @@ class Meter:
         #: Makes instruments.
         self.instruments = provider.get_meter(_SCOPE.name, _SCOPE.version, _SCOPE.schema_url)
 
-    def send(self) -> Refused | None:
+    def send(self) -> NotTaken | None:
         """Send all that was counted so far; return why it was not taken."""
         self._line.refused = None
         self._reader.collect()

@@ -32,7 +32,7 @@ from pipeline.records.kinds import (
 from pipeline.records.run import bare
 from pipeline.records.statuses import FAILED
 from pipeline.traces.call import Told, call_values, nothing_told
-from pipeline.traces.names import ATTEMPT, CALL, CHAT, ITEM, RUN, STEP, WORKFLOW, Value, named
+from pipeline.traces.names import ATTEMPT, CALL, CHAT, ITEM, RUN, RUN_OPERATION, STEP, Value, named
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -145,8 +145,8 @@ class Tree:
         yield from self._leave(self._last, INTERRUPTED)
         if isinstance(fact, RunStarted):
             self._pipeline = fact.pipeline
-        opened = self._open(RUN, str(record.seq), self._first, f"{WORKFLOW} {self._pipeline}".strip(), record.at)
-        opened.values |= {"operation": WORKFLOW, "workflow": self._pipeline or None,
+        opened = self._open(RUN, str(record.seq), self._first, f"{RUN_OPERATION} {self._pipeline}".strip(), record.at)
+        opened.values |= {"operation": RUN_OPERATION, "workflow": self._pipeline or None,
                           "resumed": isinstance(fact, RunResumed)}  # fmt: skip
         self._owner, self._root, self._left = opened, opened.id, [""]
         self._first = self._first or opened.id

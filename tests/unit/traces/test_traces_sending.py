@@ -27,7 +27,7 @@ from pipeline.settings import Display, Execution
 from pipeline.store.base import Store
 from pipeline.store.reader import records
 from pipeline.traces import live
-from pipeline.traces.call import nothing_told
+from pipeline.traces.call import told_by
 from pipeline.traces.live import LiveTraces
 from pipeline.traces.names import ATTRIBUTES, METRICS
 from pipeline.traces.otlp import Collector
@@ -59,7 +59,8 @@ DEMO = Pipeline("demo", [write])
 
 
 def answered(request: Request) -> Reply:
-    usage = {"input_tokens": 100, "cache_read_input_tokens": 50, "cache_creation_input_tokens": 7, "output_tokens": 20}
+    usage = {"input_tokens": 100, "cache_read_input_tokens": 50, "cache_creation_input_tokens": 7, "output_tokens": 20,
+             "output_tokens_details": {"thinking_tokens": 9}}  # fmt: skip
     return Reply(REPLY, "end_turn", usage, request.model)
 
 
@@ -82,6 +83,7 @@ def test_run_of_any_store_is_sent_as_its_ledger_says_and_again_changes_nothing(
     assert sum(Decimal(repr(said["gen_ai.usage.cost.amount"])) for said in calls) == sum(row.low for row in ledger)
     assert sent.usd == sum(row.low for row in ledger) > 0
     assert {said["gen_ai.usage.input_tokens"] for said in calls} == {157}
+    assert {said["gen_ai.usage.reasoning.output_tokens"] for said in calls} == {9}
     assert sum(said["gen_ai.usage.output_tokens"] for said in calls) == sum(row.tokens["output"] for row in ledger)
     receiver.spans.clear()
     again = send_run(store, run, f"{receiver.url}/v1/traces", content=False)
@@ -157,8 +159,10 @@ def test_other_protocols_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def followed(store: Store, url: str, said: list[str], **more: Any) -> LiveTraces:
-    return LiveTraces(lambda: store, Collector(url), SystemClock(), tell=said.append,
-                      told_of=lambda *_: nothing_told, command=lambda run: f"traces {run}", **more)  # fmt: skip
+    return LiveTraces(
+        lambda: store, Collector(url), SystemClock(), tell=said.append, command=lambda run: f"traces {run}",
+        told_of=lambda place, run: told_by(lambda name: place.get_blob(run, name), content=False), **more,
+    )  # fmt: skip
 
 
 def test_run_is_sent_while_it_goes_on_as_it_is_sent_afterwards(tmp_path: Path, receiver: Receiver) -> None:

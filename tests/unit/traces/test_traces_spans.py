@@ -27,6 +27,7 @@ from pipeline.records.kinds import (
 from pipeline.records.values import encode_value
 from pipeline.store.files import FileStore
 from pipeline.store.reader import records
+from pipeline.traces.names import ATTRIBUTES, METRICS
 from pipeline.traces.spans import INTERRUPTED, Span, Tree
 from tests.runs import Script
 from tests.sample_runs import LESSON
@@ -221,3 +222,9 @@ def test_nested_steps_and_tasks_hang_under_what_they_lie_in() -> None:
     items = {span.attributes["course_pipeline.item"]: span for span in spans if span.kind == "item"}
     assert names["fan/left"].parent == names["fan"].id
     assert items["1/critic"].parent == items["1"].id
+
+
+def test_docs_list_every_name() -> None:
+    docs = (Path(__file__).parents[3] / "devops/docs/observability.md").read_text(encoding="utf-8")
+    names = {name for found in ATTRIBUTES.values() for name in found} | {metric.name for metric in METRICS.values()}
+    assert not [name for name in sorted(names) if f"`{name}`" not in docs]
