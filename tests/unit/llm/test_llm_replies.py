@@ -51,7 +51,7 @@ def test_structured_answer_is_asked_for_by_format_and_returned_unparsed(
     assert reply.text.startswith('{"echo"')
     assert "additionalProperties" not in SCHEMA
     server.reset()
-    free: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "integer"}}
+    free = {"type": "object", "additionalProperties": {"type": "integer"}}
     held = {"type": "object", "properties": {"marks": {"anyOf": [{"type": "null"}, free]}}}
     unsendable: list[dict[str, Any]] = [{"properties": {}}, free, held, {"type": "array", "items": free}]
     for schema in unsendable:
