@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from pipeline.content.money import changed_texts
 from pipeline.frameworks import REGIONS, Region
 
 #: Those of Scotland: the shipped question bank draws from them.
 PEOPLE, PLACES = REGIONS["scotland"].people, REGIONS["scotland"].places
-_DRAWN = re.compile(rf"\b(?:{'|'.join((*PEOPLE, *PLACES))})\b")
 #: A name of any region, in a text.
 EVERY_PERSON = tuple(sorted({name for region in REGIONS.values() for name in region.people}))
 PERSON = re.compile(rf"\b(?:{'|'.join(EVERY_PERSON)})\b")
@@ -23,20 +20,6 @@ _STEP = 7
 def cast(order: int, region: Region) -> tuple[list[str], list[str]]:
     """Return six people and three places for the lesson with this order."""
     return _pick(region.people, order, 6), _pick(region.places, order, 3)
-
-
-def recast(value: Any, region: Region, order: int) -> Any:
-    """Return a lesson of the question bank with people and places of another region, each name another one."""
-    if region.people is PEOPLE:
-        return value
-    told: dict[str, str] = {}
-
-    def other(match: re.Match[str]) -> str:
-        names = region.people if match[0] in PEOPLE else region.places
-        used = sum((name in PEOPLE) == (match[0] in PEOPLE) for name in told)
-        return told.setdefault(match[0], names[(order + used) * _STEP % len(names)])
-
-    return changed_texts(value, lambda text: _DRAWN.sub(other, text))
 
 
 def _pick(names: tuple[str, ...], order: int, number: int) -> list[str]:

@@ -157,8 +157,9 @@ def usage(case: Case) -> Iterator[Fault]:
     """Check for the spelling, the money and the units of the course's region."""
     region = region_of(case.course)
     for where, text in case.texts:
-        # The kind of a card is a word of the schema.
-        plain = "" if where.endswith(".kind") else without_formulas(text, " ")
+        # Kinds, and the names of a figure's lines, are words of the schema.
+        own = text.rpartition(": ")[2] if ".lines." in where else "" if where.endswith(".kind") else text
+        plain = without_formulas(own, " ")
         if found := misspelt(plain, region.spelling):
             yield Fault(where, found[0], f"{region.english}: {found[1]}")
         if region.foreign and (strange := re.search(region.foreign, plain, re.I)):

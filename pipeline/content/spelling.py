@@ -68,6 +68,21 @@ _FOREIGN = {
 }
 
 
+def respelt(text: str, spelling: str) -> str:
+    """Return a text in a spelling; "" changes nothing."""
+    if spelling not in _FOREIGN:
+        return text
+    words, pattern, kinds = _FOREIGN[spelling]
+    text = pattern.sub(lambda found: _cased(words[found[0].lower()], found[0]), text)
+    for kind, right in kinds:
+        text = kind.sub(right, text)
+    return text
+
+
+def _cased(word: str, like: str) -> str:
+    return word.capitalize() if like[0].isupper() else word
+
+
 def misspelt(text: str, spelling: str) -> tuple[str, str] | None:
     """Return a word of a text that is foreign to a spelling, and the right one; None where there is none.
 

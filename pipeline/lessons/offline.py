@@ -15,13 +15,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.bank.topic import Bank
-from pipeline.content.cast import recast
-from pipeline.content.money import in_own
 from pipeline.errors import ModelRejected
 from pipeline.frameworks import region_of
 from pipeline.lessons.drafting.details import details
 from pipeline.lessons.drafting.lesson import lesson
 from pipeline.lessons.drafting.outline import outline
+from pipeline.lessons.drafting.region import localised
 from pipeline.llm.base import ModelInfo, Reply, Request
 
 #: Its name as a model, in replies and on pages.
@@ -67,7 +66,7 @@ def answer(data: Mapping[str, Any], bank: Bank | None = None) -> dict[str, Any]:
         if kind == "lesson":
             written = lesson(bank or Bank(), data["course"], data["entry"], _entries(data))
             region = region_of(data["course"])
-            own: dict[str, Any] = in_own(recast(written, region, int(data["entry"]["order"])), region.currency or "£")
+            own: dict[str, Any] = localised(written, region, int(data["entry"]["order"]))
             return own
     except KeyError as missing:
         raise ModelRejected(

@@ -258,8 +258,9 @@ TABLE = (
         "to the nearest ten, to the nearest 0.5", "90 500", _step,
     ),
     Phrase(
-        r"to the nearest (?:(?:square |cubic )?(?:centi|milli|kilo)?metre|whole|integer|degree|pound|dollar|euro|"
-        r"(?:kilo)?gram|litre|second|minute|hour|day|year|newton|joule|volt|per ?cent|[kcm]?m\b|[km]?g\b|m?l\b|°|£|%)",
+        r"to the nearest (?:(?:square |cubic )?(?:centi|milli|kilo)?met(?:re|er)|whole|integer|degree|pound|dollar|"
+        r"euro|(?:kilo)?gram|lit(?:re|er)|second|minute|hour|day|year|newton|joule|volt|per ?cent|[kcm]?m\b|[km]?g\b|"
+        r"m?l\b|°|£|%)",
         "to the nearest whole number, to the nearest degree", "38°", lambda m: "nearest 1",
     ),
     Phrase(r"scientific notation|standard form", "in scientific notation", r"\(2.1\times 10^{10}\)", form=scientific),

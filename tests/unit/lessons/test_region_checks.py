@@ -127,10 +127,14 @@ def test_draft_has_people_places_and_money_of_its_region(region: str) -> None:
         {**entry, **answer({"kind": "entry", "course": data, "entries": outline, "order": entry["order"]})}
         for entry in outline
     ]
-    text = json.dumps([answer({"kind": "lesson", "course": data, "entry": entry, "entries": entries})
-                       for entry in entries], ensure_ascii=False)  # fmt: skip
+    lessons = [answer({"kind": "lesson", "course": data, "entry": entry, "entries": entries}) for entry in entries]
+    for lesson, entry in zip(lessons, entries, strict=True):
+        grave = [each.line() for each in check_lesson(lesson, entry=entry, course=data) if each.severity != "W"]
+        assert grave == []
+    text = json.dumps(lessons, ensure_ascii=False)
     scottish, own = REGIONS["scotland"], REGIONS[{"England": "england", "USA": "united_states"}.get(region, "none")]
     assert any(name in text for name in own.people)
     assert not [name for name in {*scottish.people, *scottish.places} - {*own.people, *own.places} if name in text]
     assert "Scot" not in text
+    assert ("pounds" in text, "metre" in text, "Practise" in text) == (region != "USA",) * 3
     assert ("£" in text, "$" in text) == (region != "USA", region == "USA")
