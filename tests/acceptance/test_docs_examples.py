@@ -228,3 +228,15 @@ def test_docs_example_goes_round_and_commands_that_look_have_the_fields_of_the_g
         line = cli(command, *arguments, "--json").out.splitlines()[0]
         assert ["v", *documented[command]] == list(json.loads(line)), command
     assert {"v", *documented["log"]} <= set(cli("log", "latest", "--json").json()[0])
+
+
+def test_pipeline_in_the_readme_is_the_example_that_its_command_runs(cli: Cli) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = text.partition("```python\n")[2].partition("```")[0]
+    example = ROOT / "devops" / "docs" / "examples" / "word_count.py"
+
+    def lines(code: str) -> list[str]:
+        return [line for line in code.splitlines() if line]
+
+    assert lines(block) == lines(example.read_text(encoding="utf-8").partition('"""\n\n')[2])
+    assert cli("run", str(example), "--param", 'texts={"haiku": "an old silent pond"}').code == 0
