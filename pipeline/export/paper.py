@@ -150,7 +150,7 @@ def _room(stem: str, answer: str, marks: int) -> Data:
     if is_drawn(stem):
         return {"k": "space", "style": "squares", "mm": _MM_OF_SQUARES, "marks": room(marks)}
     written = is_written(answer)
-    size = room(marks, written=written)
+    size = room(marks, written=stem if written else "")
     return {"k": "space", "style": "lines" if written else "blank", "mm": MARK_MM * size, "marks": size}
 
 

@@ -35,6 +35,8 @@ _DRAWN = re.compile(r"\b(?:sketch|draw|plot)\b", re.IGNORECASE)
 LEAST_ROOM, _MOST_ROOM = 2, 6
 #: The most for an answer in sentences, as on sheets of paper: an essay takes a page.
 _MOST_WRITTEN = 18
+#: What is written at length, and the least room for it.
+_LONG, _LONG_ROOM = re.compile(r"\b(?:essay|paragraph)\b", re.IGNORECASE), {"essay": 18, "paragraph": 6}
 #: Height of the room for one mark, millimetres.
 MARK_MM = 12
 
@@ -48,9 +50,17 @@ def is_drawn(ask: str) -> bool:
     return bool(_DRAWN.search(ask))
 
 
-def room(marks: int, *, written: bool = False) -> int:
-    """Return the room on paper for an answer, in marks of MARK_MM each; `written` in sentences."""
-    return max(LEAST_ROOM, min(marks, _MOST_WRITTEN if written else _MOST_ROOM))
+def room(marks: int, *, written: str = "") -> int:
+    """Return the room on paper for an answer, in marks of MARK_MM each.
+
+    Args:
+        written: What is asked, where the answer is sentences: an essay or a paragraph takes its room for any marks.
+    """
+    if not written:
+        return max(LEAST_ROOM, min(marks, _MOST_ROOM))
+    asked = _LONG.search(written)
+    least = _LONG_ROOM[asked[0].lower()] if asked else LEAST_ROOM
+    return max(least, min(marks, _MOST_WRITTEN))
 
 
 def letter(place: int) -> str:

@@ -18,7 +18,7 @@ from pipeline.publish.figures import figure, squared_paper
 from pipeline.publish.lesson_page import options, room_for, working
 from pipeline.publish.markdown import _md
 from pipeline.publish.prose import Terms, blocks, formula, inline, words
-from pipeline.publish.questions import ShownOption, ShownQuestion, _number, places
+from pipeline.publish.questions import ShownOption, ShownQuestion, _number, places, room
 from pipeline.publish.site import ranges
 from pipeline.publish.view import CourseView
 from tests import publishing
@@ -220,3 +220,12 @@ def test_colours_keep_their_contrast(dark: bool) -> None:
 def test_style_fetches_nothing_and_never_makes_mathematics_a_block() -> None:
     assert not re.search(r"url\(|@import|@font-face|https?:", _CSS)
     assert not re.search(r"math[^{}]*\{[^}]*display\s*:", _CSS)
+
+
+def test_room_for_what_is_written_at_length_is_no_matter_of_marks() -> None:
+    assert [room(3, written=ask) for ask in ("Write an Essay on trade.", "Write a paragraph.", "Say why.")] == [
+        18,
+        6,
+        3,
+    ]
+    assert (room(9), room(1), room(9, written="Explain.")) == (6, 2, 9)
