@@ -152,6 +152,11 @@ def _gateway(provider: str | None) -> bool:
     return bool(os.environ.get(provider_of(provider).base_variable, "").strip())
 
 
+def takes_batches(provider: str) -> bool:
+    """Return whether a provider has batches; what is free has none that matter."""
+    return provider in PROVIDERS and PROVIDERS[provider].batches
+
+
 def check_able(provider: str | None, how: Mapping[str, Any]) -> None:
     """Refuse what a provider cannot do, before anything is looked up.
 
@@ -280,5 +285,6 @@ def prices_for(how: Mapping[str, Any], provider: str | None) -> PriceBook:
     Raises:
         InvalidValue: The file cannot be read.
     """
-    file = how.get("prices")
-    return PriceBook(Path(file) if file else None, ANTHROPIC if provider in (None, OWN) else str(provider))
+    file, name = how.get("prices"), ANTHROPIC if provider in (None, OWN) else str(provider)
+    regional = name == "vertex" and os.environ.get("CLOUD_ML_REGION", "global") not in ("", "global")
+    return PriceBook(Path(file) if file else None, name, regional=regional)

@@ -37,6 +37,7 @@ from pipeline.app.model_choice import (
     has_credential,
     prices_for,
     provider_in,
+    takes_batches,
     with_own,
 )
 from pipeline.app.start import settings_now
@@ -50,6 +51,7 @@ from pipeline.lessons.estimate import estimate, prompts_of
 from pipeline.lessons.prompts import load_prompts
 from pipeline.lessons.run_selection import choose_run
 from pipeline.providers import ANTHROPIC
+from pipeline.records.charge import BATCH
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution, Identity
 from pipeline.store.base import Claim
 from pipeline.store.reader import load
@@ -85,6 +87,8 @@ class CoursePlan:
     made: Sequence[CallEstimate] = ()
     #: What a person should know of what will not be written; "" if nothing.
     note: str = ""
+    #: Whom the model is asked of.
+    provider: str = ANTHROPIC
 
     @property
     def expected_usd(self) -> Decimal | None:
@@ -98,8 +102,9 @@ class CoursePlan:
 
     @property
     def ways(self) -> dict[str, Decimal | None]:
-        """Return what the whole course usually costs by way (WAYS)."""
-        return {way: total_usd(row.ways.get(way) for row in self.rows) for way in WAYS}
+        """Return what the whole course usually costs by way (WAYS); None where the provider has no such way."""
+        there = [way for way in WAYS if takes_batches(self.provider) or not way.startswith(BATCH)]
+        return {way: total_usd(row.ways.get(way) for row in self.rows) if way in there else None for way in WAYS}
 
     @property
     def source(self) -> str:
@@ -109,7 +114,8 @@ class CoursePlan:
     def to_json(self) -> dict[str, Any]:
         """Return the object of --dry-run --json."""
         return {
-            "estimated": True, "course": self.title, "model": self.model, "author": self.author,
+            "estimated": True, "course": self.title, "model": self.model, "provider": self.provider,
+            "author": self.author,
             "lessons": self.lessons, "run": self.run or None, "ceiling_usd": self.ceiling_usd,
             "expected_usd": self.expected_usd, "worst_usd": self.worst_usd, "source": self.source, "ways": self.ways,
             "note": self.note,
@@ -175,7 +181,7 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
     return CoursePlan(
         course.title, model, author_kind(model), lessons, ceiling, rows, calls.requests, others,
         to_pay(pieces, rows), state.run_id if state else "", asks, scheme, of_start(pieces, rows),
-        unwritten_note(asked, model, course),
+        unwritten_note(asked, model, course), OFFLINE if model == OFFLINE else provider,
     )  # fmt: skip
 
 

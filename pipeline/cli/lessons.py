@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from pipeline.app.model_choice import takes_batches
 from pipeline.cli.options import own_option, run_argument
 from pipeline.cli.results import watched
 from pipeline.cli.run_options import EXECUTION, options_of, settings_options
 from pipeline.cli.text import count, money, say, say_json, table
 from pipeline.files import write_over
+from pipeline.providers import ANTHROPIC
 from pipeline.records.charge import in_full
 from pipeline.settings import OFFLINE, option_name
 
@@ -96,7 +98,8 @@ def show_plan(plan: CoursePlan, *, as_json: bool, prompts: Path | None = None) -
     where = _prompts(plan, prompts)
     run = f" It resumes run {plan.run}." if plan.run else ""
     lessons = count(plan.lessons, "lesson")
-    say(f"{plan.title}, {lessons}, model {plan.model}. Nothing is generated and no model is called.{run}\n")
+    at = "" if plan.provider in (ANTHROPIC, OFFLINE) else f" at {plan.provider}"
+    say(f"{plan.title}, {lessons}, model {plan.model}{at}. Nothing is generated and no model is called.{run}\n")
     head = ["Step", "Action", "Why", "Calls", "Tokens", "Expected", "At worst"]
     rows = []
     for item in plan.items:
@@ -114,7 +117,8 @@ def show_plan(plan: CoursePlan, *, as_json: bool, prompts: Path | None = None) -
             f"expected {money(row.expected_usd)}, at worst {money(row.worst_usd)}")  # fmt: skip
     if plan.model != OFFLINE:
         ways = plan.ways
-        say("The whole course: " + "; ".join(f"{text} {money(ways[way])}" for way, text in _WAYS.items()))
+        there = [way for way in _WAYS if ways[way] is not None or takes_batches(plan.provider)]
+        say("The whole course: " + "; ".join(f"{_WAYS[way]} {money(ways[way])}" for way in there))
     say(f"Expected cost: {money(plan.expected_usd)}")
     for model, usd in plan.others.items():
         say(f"With --model {model} the expected cost is {money(usd)}.")

@@ -44,11 +44,14 @@ _PREFIX = re.compile(r"^(?:(?:openrouter|litellm)/)?(?:anthropic[/:.]|models/)",
 class PriceBook:
     """Prices: a user's file first, then the provider's published ones."""
 
-    def __init__(self, overrides: Path | str | None = None, provider: str = ANTHROPIC) -> None:
+    def __init__(
+        self, overrides: Path | str | None = None, provider: str = ANTHROPIC, *, regional: bool = False
+    ) -> None:
         """Open the book.
 
         Args:
             provider: Whose prices count where a method is told of no other.
+            regional: Usages are of an endpoint of a region, even where they do not say so.
             overrides: A JSON or TOML file of negotiated or missing prices (see price_file.py); it wins.
 
         Raises:
@@ -56,6 +59,7 @@ class PriceBook:
         """
         self._published = PublishedRates()
         self._provider = provider
+        self._place = {"endpoint": REGIONAL} if regional else {}
         self._file = PriceFile(Path(overrides)) if overrides is not None else None
 
     @property
@@ -88,7 +92,7 @@ class PriceBook:
         provider = provider or self._provider
         other, asked = self._other(model, answered, provider), asked_name(model, provider)
         try:
-            seen = billed(usage, tier)
+            seen = billed({**usage, **self._place}, tier)
         except UsageUnreadable as error:
             return Charge(UNPRICED, note=str(error), source=self.version, model=other)
         case = PriceQuery(other or asked, at, seen.prompt, seen.tier == BATCH, seen.fast, provider)
