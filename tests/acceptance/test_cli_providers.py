@@ -16,6 +16,7 @@ from pipeline.store.url import open_store
 from tests.contract.models import KEYS, model_id, variables
 from tests.documents import DOCS
 from tests.said import Cli
+from tests.servers.admin import KEY, AdminServer
 from tests.servers.billing import BillingServer
 from tests.servers.platforms import PlatformServer
 
@@ -205,3 +206,19 @@ def test_old_run_without_a_provider_is_anthropics_and_resumes_with_nothing_bough
     assert cli("run", POSTCARDS, "--resume", run, "--provider", "anthropic").code == 0
     assert front.behind.bill.requests == bought
     assert [row["provider"] for row in ledger(cli)] == ["anthropic"] * 3
+
+
+def test_what_another_provider_billed_is_not_looked_for_in_anthropics_reports(
+    cli: Cli, front: PlatformServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    options = set_up("bedrock", front, monkeypatch, tmp_path)
+    front.behind.plan.queue("drop")
+    assert cli("run", POSTCARDS, "--param", TOWNS, *options).code == 0
+    with AdminServer() as reports:
+        monkeypatch.setenv("ANTHROPIC_ADMIN_KEY", KEY)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", reports.url)
+        said = cli("cost", "--reconcile", "--json")
+        assert said.code == 0, said.err
+        assert not [line for line in said.json() if line["type"] == "reconciled"]
+        settled = cli("settle", "latest", "--reconcile", "--yes")
+        assert "Traceback" not in settled.err
