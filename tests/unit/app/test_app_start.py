@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.app import start as starts
+from pipeline.app.model_choice import billed_by, provider_in, with_provider
 from pipeline.app.run_list import resume_command as command_of_row
 from pipeline.app.run_list import row_of
 from pipeline.app.run_report import finish
@@ -16,6 +17,7 @@ from pipeline.clock import SystemClock
 from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult
 from pipeline.errors import WriteFailed
+from pipeline.llm.base import ModelInfo
 from pipeline.llm.script import ScriptedModel
 from pipeline.records.documents import head_document
 from pipeline.records.run import RunState
@@ -89,3 +91,19 @@ def test_advice_on_an_emergency_file_is_a_command_that_names_the_store() -> None
     error = WriteFailed("Full.", emergency="/tmp/kept.jsonl")
     finish(start, without_model(start, {}), RunResult(RUN, "in_progress", "store", error))
     assert error.hint.endswith(f"first: ./pipeline.sh recover {RUN} /tmp/kept.jsonl --store 'sqlite:/my runs.db'")
+
+
+def test_host_with_a_published_price_list_bills_by_it_and_others_by_openais() -> None:
+    info = ModelInfo("m", paid=True, provider="openai")
+    for address, provider in (
+        ("https://openrouter.ai/api/v1", "openrouter"), ("http://127.0.0.1:9/v1", "openai"), ("", "openai"),
+    ):  # fmt: skip
+        model = ScriptedModel()
+        model.address = address  # type: ignore[attr-defined]
+        assert billed_by(info, model).provider == provider
+
+
+def test_provider_of_a_run_is_who_was_asked_and_of_older_ones_anthropic() -> None:
+    said = {"": "anthropic", "offline": "anthropic", "vertex": "vertex", "own": "own", "openrouter": "openai"}
+    assert {name: provider_in({"provider": name}) for name in said} == said
+    assert with_provider({"author": "offline"}, "vertex") == {"author": "offline"}

@@ -78,7 +78,7 @@ def test_endpoint_of_a_region_costs_a_tenth_more_and_the_worst_case_has_room_for
      ("bedrock", "arn:aws:bedrock:us-east-1:1:application-inference-profile/x1y2")],
 )  # fmt: skip
 def test_name_that_no_list_has_is_unpriced(provider: str, model: str) -> None:
-    assert charge(model, provider) == (UNPRICED, 0)
+    assert charge(model, provider) == (UNPRICED, Decimal(0))
 
 
 def test_price_file_wins_by_the_name_as_asked_or_as_the_provider_has_it(tmp_path: Path) -> None:
