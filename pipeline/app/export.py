@@ -127,7 +127,8 @@ def select(view: CourseView, lessons: Sequence[int] = (), difficulty: str = "") 
     there = {lesson.order: lesson for lesson in view.lessons}
     if not there:
         raise ConfigError("No lesson of this course is made yet.", code="no_lessons",
-                          hint="`./pipeline.sh status RUN` shows how far it is.")  # fmt: skip
+                          hint="`./pipeline.sh status RUN` shows how far it is. The offline author writes only "
+                               "outcomes that have topics in the question bank; a model writes all.")  # fmt: skip
     for order in lessons:
         if order not in there:
             made = ", ".join(map(str, there))

@@ -55,6 +55,8 @@ USUAL_AGES: Mapping[str, int] = {
     "ks1": 7, "ks2": 10, "ks3": 13, "ks4": 15, "gcse": 16, "igcse": 16, "as_level": 17, "a_level": 18,
     "ib_myp": 14, "ib_diploma": 18,
 }  # fmt: skip
+#: Levels that are a year of school, and the age (years) that learners reach in year 0.
+_YEARS = ((r"(?:year|y)_?(\d{1,2})", 5), (r"(?:grade|class)_?(\d{1,2})", 6))
 #: Characters of a name.
 MAX_NAME = 40
 #: Words of names that are written in capitals.
@@ -103,6 +105,14 @@ def known_level(text: str) -> str | None:
 def same_subject(one: str, other: str) -> bool:
     """Say whether two spellings mean the same subject."""
     return (known_subject(one) or _plain(one)) == (known_subject(other) or _plain(other))
+
+
+def usual_age(level: str) -> int | None:
+    """Return the age that learners of a level reach, in years; None where its name does not say it."""
+    for pattern, before in _YEARS:
+        if found := re.fullmatch(pattern, level):
+            return int(found[1]) + before
+    return USUAL_AGES.get(level)
 
 
 def shown(name: str) -> str:

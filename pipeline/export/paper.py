@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 from pipeline.export import paper_data
@@ -206,9 +205,12 @@ def _answer(asked: SheetQuestion, heading: str) -> Iterator[Data]:
 
 
 def _mark_table(asked: SheetQuestion) -> Data:
-    rows = []
-    for label, marks in groupby(asked.asked.scheme, key=lambda mark: mark[0]):
-        for _, earns, why in marks:
-            rows.append([words(" ".join(filter(None, (label, earns or "as above")))), words(why), ["1"]])
-    rows.append([["Total"], [], [str(asked.asked.marks)]])
-    return paper_data.table([], [[name] for name in MARKS], rows, columns=(2, 3, "auto"), right=2)
+    scheme, total = asked.asked.scheme, [str(asked.asked.marks)]
+    if not any(earns for _, earns, _ in scheme):
+        # Marks for an answer in words, which stands above, have no column of what is expected.
+        rows = [[words(f"{label} {why}".strip()), ["1"]] for label, _, why in scheme]
+        return paper_data.table([], [[name] for name in MARKS[1:]], [*rows, [["Total"], total]],
+                                columns=(5, "auto"), right=1)  # fmt: skip
+    rows = [[words(f"{label} {earns or 'as above'}".strip()), words(why), ["1"]] for label, earns, why in scheme]
+    return paper_data.table([], [[name] for name in MARKS], [*rows, [["Total"], [], total]],
+                            columns=(2, 3, "auto"), right=2)  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from pipeline.content.names import LEVEL_DIGITS, USUAL_AGES, level_name, shown, subject_name
+from pipeline.content.names import LEVEL_DIGITS, level_name, shown, subject_name, usual_age
 from pipeline.lessons import catalogue
 from pipeline.lessons.course import FORMAT, latin
 from pipeline.lessons.syllabus.tree import ListItem
@@ -28,7 +28,13 @@ _FIRST = "# One course. Check it with: subjects check FILE. List order is teachi
 _CODE_NOTE = "optional: as printed in the course specification"
 _FRAMEWORK_NOTE = "optional: whose syllabus: SQA (also by such a code), Common Core, IB, …"
 _AGE_NOTE = "usual age of the learners; sets sentences, steps and command words"
-_REGION = ("# region: Scotland", "optional: where its pupils live; else where the framework is at home")
+_REGION_NOTE = "optional: where its pupils live; else where the framework is at home"
+#: Levels, and the framework and region that stand as examples; the last ones for all others.
+_EXAMPLES = (
+    (r"national_\d|(?:advanced_)?higher", "SQA", "Scotland"),
+    (r"(?:grade|kindergarten|middle_school|high_school).*", "Common Core", "United States"),
+    (r".*", "National Curriculum England", "England"),
+)
 _OPTIONAL = (
     ("# licence: CC BY 4.0", "optional: terms under which the course may be passed on"),
     ("# attribution: Example School", "optional: whom to name for it"),
@@ -78,7 +84,7 @@ def _head(subject: str, level: str, title: str, *, example: bool = False) -> str
     Args:
         example: The code and credits of an SQA course are filled in, to be replaced.
     """
-    digits, age = LEVEL_DIGITS.get(level, ""), USUAL_AGES.get(level)
+    digits, age = LEVEL_DIGITS.get(level, ""), usual_age(level)
     code = (f'code: "C000 {digits}"' if example and digits else '# code: "ABC-1"', _CODE_NOTE)
     rows = [
         (f"subject: {_scalar(subject)}", ""),
@@ -88,7 +94,9 @@ def _head(subject: str, level: str, title: str, *, example: bool = False) -> str
     ]
     if digits:
         rows.append((f"scqf: {{level: {int(digits) - 70}{', credits: 24' if example else ''}}}", ""))
-    rows += [("framework: SQA" if digits and not example else "# framework: SQA", _FRAMEWORK_NOTE), _REGION]
+    framework, region = next(names for pattern, *names in _EXAMPLES if re.fullmatch(pattern, level))
+    mark = "" if digits and not example else "# "
+    rows += [(f"{mark}framework: {framework}", _FRAMEWORK_NOTE), (f"# region: {region}", _REGION_NOTE)]
     if age:
         rows.append((f"age: {age}", _AGE_NOTE))
     elif not digits:

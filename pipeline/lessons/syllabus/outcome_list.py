@@ -68,7 +68,7 @@ def read_list(path: Path, subject: str, level: str, *, title: str = "", encoding
         )
     written = course_file(subject, level, title, groups, path.name)
     if reading.title:
-        notes.append(f'"{reading.title}" was taken for the title of the list; --title names the course.')
+        notes.append(f'"{reading.title}" was taken for the title of the list and left out; --title names the course.')
     return OutcomeList(groups, [*reading.notes, *notes], found, written)
 
 

@@ -96,11 +96,13 @@ def _rows(text: str) -> tuple[list[TextLine], set[int]]:
 def _page_numbers(rows: Sequence[TextLine], breaks: set[int]) -> list[int]:
     """Return lines that hold a page number alone.
 
-    Plain numbers are such where they rise through the text; a text whose items are "1" on a line, then the words, has
-    them one after the other from 1, with one line between.
+    Plain numbers are such unless they are higher than pages go, as years are; a text whose items are "1" on a line,
+    then the words, has them one after the other from 1, with one line between.
     """
     found = [row.number for row in rows if _PAGE.fullmatch(row.text)]
-    plain = [(place, row) for place, row in enumerate(rows) if _DIGITS.fullmatch(row.text)]
+    plain = [
+        (place, row) for place, row in enumerate(rows) if _DIGITS.fullmatch(row.text) and int(row.text) <= _MOST_PAGES
+    ]
     values = [int(row.text) for _, row in plain]
     of_items = len(plain) > 2 and values == list(range(1, len(values) + 1)) and not breaks
     if of_items and all(later[0] - before[0] <= 4 for before, later in pairwise(plain)):

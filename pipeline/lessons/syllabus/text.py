@@ -168,7 +168,7 @@ def _continues(last: _Piece, row: TextLine, marker: Marker | None, width: int) -
         return first.islower() and (_is_open(last.text) or last.marker is not None) and last.text[-1] not in ".;:!?"
     if last.heading:
         return last.heading == "capitals" and row.text.isupper() and last.length >= _FULL * width > _NARROW
-    if first.islower() or first in ",;)" or _is_open(last.text):
+    if first.islower() or first in ",;)" or row.text.rstrip(".").isdecimal() or _is_open(last.text):
         return True
     return last.length >= max(_FULL * width, _NARROW)
 
@@ -225,11 +225,16 @@ def _find_headings(pieces: Sequence[_Piece]) -> None:
             continue
         elif listed:
             is_next = following.marker is not None or following.heading != "" or _is_lead_in(after[0])
-            piece.heading = "plain" if is_next else ""
+            piece.heading = "plain" if is_next or _is_sentence_before_list(after) else ""
         elif piece.gap or place == 0:
             # Blocks of lines: the first of a block is its heading where an empty line stands on both sides of it.
             block = len(after) > 1 and following.gap and not after[1].gap
             piece.heading = "plain" if block else ""
+
+
+def _is_sentence_before_list(pieces: Sequence[_Piece]) -> bool:
+    """Say whether a sentence comes first, and then an item: what a heading may have between it and its list."""
+    return len(pieces) > 1 and pieces[0].text.endswith(".") and pieces[1].marker is not None
 
 
 def _is_lead_in(piece: _Piece) -> bool:

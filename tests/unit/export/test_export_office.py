@@ -247,6 +247,18 @@ def test_an_essay_has_room_to_be_written() -> None:
     assert len(lines) == 216 // 9 + 1
 
 
+def test_marks_for_words_have_no_column_of_what_is_expected() -> None:
+    bundle = publishing.bundle(lessons=1)
+    words = publishing.item("Both sides had reasons.", 1)
+    bundle.lessons[0]["lesson"]["cards"][4]["items"][3] = words | {"marks": ["names the reasons", "weighs them"]}
+    path = "docx/01-simplifying-surds-with-square-factors-core-answers.docx"
+    body = parts(made(bundle, "docx", "core")[path])["word/document.xml"]
+    table = next(found for found in re.findall(r"<w:tbl>.*?</w:tbl>", body, re.DOTALL) if "weighs them" in found)
+    assert re.findall(r"<w:t[^>]*>([^<]+)</w:t>", table) == [
+        "Give the mark for", "Mark", "names the reasons", "1", "weighs them", "1", "Total", "2",
+    ]  # fmt: skip
+
+
 def test_large_formula_of_a_sentence_stands_below_it_as_a_picture() -> None:
     bundle = publishing.bundle(lessons=1)
     bundle.lessons[0]["lesson"]["cards"][0]["items"][0]["ask"] = r"Simplify \(\frac{x+1}{x-2}\). Show your steps."

@@ -99,6 +99,13 @@ TEXTS: list[tuple[str, str, Tree]] = [
     ("a name at the end of a line, no heading", "Chance\nPupils should be taught to:\n• list the outcomes of events in "
      "tables, in grids and in\nVenn diagrams\n• find chances\n",
      {"Chance": ["List the outcomes of events in tables, in grids and in Venn diagrams", "Find chances"]}),
+    ("a year at the end of a line, no page number", "Railways\n1.1 Explain what changed between 1830 and\n1870\n"
+     "1.2 Describe the Reform Act of\n1832.\n1.3 Name three lines\nPage 2 of 4\n",
+     {"Railways": ["1.1 Explain what changed between 1830 and 1870", "1.2 Describe the Reform Act of 1832",
+                   "1.3 Name three lines"]}),
+    ("headings with a sentence before their lists", "Ratios 7.RP\nAnalyze and use them.\n1. Compute rates\n"
+     "Numbers 7.NS\nExtend what you know of\nfractions.\n1. Add numbers\nUse it again.\n2. Divide\n",
+     {"Ratios 7.RP": ["1 Compute rates"], "Numbers 7.NS": ["1 Add numbers", "2 Divide"]}),
     ("French", "Thème 1 : Moi\n• se présenter\n• parler de ses ani-\nmaux\n",
      {"Thème 1 : Moi": ["Se présenter", "Parler de ses animaux"]}),
     ("Chinese", "第一单元 细胞\n1. 描述细胞\n2. 解释扩散\n第二单元 能量\n1. 计算\n",
@@ -270,6 +277,23 @@ def test_codes_that_are_printed_stay_and_ids_are_words(tmp_path: Path) -> None:
     )
     for line in ("- id: 'no'", "- id: no.wall", "- code: 1.a", "text: Draw"):
         assert line in found.text
+
+
+@pytest.mark.parametrize(
+    ("level", "lines"),
+    [
+        ("ks3", ["# framework: National Curriculum England  #", "# region: England ", "age: 13 "]),
+        ("year_9", ["# region: England ", "age: 14 "]),
+        ("grade_7", ["# framework: Common Core ", "# region: United States ", "age: 13 "]),
+        ("national_5", ["framework: SQA ", "# region: Scotland "]),
+    ],
+)
+def test_examples_of_a_course_file_fit_its_level(tmp_path: Path, level: str, lines: list[str]) -> None:
+    path = tmp_path / "outcomes.txt"
+    path.write_text("• Describe cells\n", encoding="utf-8")
+    written = read_list(path, "science", level).text
+    for line in lines:
+        assert f"\n{line}" in written
 
 
 _BITS = (
