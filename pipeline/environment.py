@@ -27,6 +27,7 @@ VARIABLES: Mapping[str, str | None] = {
     **{name: f"PIPELINE_{name.upper()}" for name in _LASTING},
     # Named as its option is.
     "downloads": "PIPELINE_WITH",
+    "labels": "PIPELINE_LABEL",
     **dict.fromkeys(_ONE_ACT),
 }
 #: How texts name the command that installs an extra.

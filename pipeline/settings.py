@@ -83,6 +83,8 @@ class Execution:
     budget: str = "worst"
     #: Limit of a UTC day over all runs of the store; None: none.
     daily_budget_usd: Decimal | None = None
+    #: What the run counts towards: "project=x,team=maths" (records.budgets.labels_text).
+    labels: str = ""
     #: Paid calls in flight; 1: sequential; "auto": adapted to rate limits, up to AT_ONCE.
     concurrency: int | str = 4
     #: Where map items run: dask://HOST:PORT, dask:local; None: threads of this process.
@@ -212,7 +214,8 @@ _KINDS: tuple[Any, ...] = (Identity, Execution, Display)
 
 def option_name(field: str) -> str:
     """Return how a field is written on the command line."""
-    return {"from_step": "--from", "downloads": "--with"}.get(field) or "--" + field.replace("_", "-")
+    own = {"from_step": "--from", "downloads": "--with", "labels": "--label"}
+    return own.get(field) or "--" + field.replace("_", "-")
 
 
 def option_fields() -> tuple[str, ...]:

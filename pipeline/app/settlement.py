@@ -12,11 +12,12 @@ from pipeline.cost.ledger import LedgerRow, rows
 from pipeline.cost.reconciliation import Bounds, most, shares
 from pipeline.engine.amendment import amend
 from pipeline.engine.batch_ledger import requests
+from pipeline.engine.daily import settle_slices
 from pipeline.errors import ConfigError, NeedsConfirmation
 from pipeline.records.charge import EXACT, in_full
 from pipeline.records.kinds import ChargeSettled, Fact
 from pipeline.records.run import RunState
-from pipeline.store.base import Store
+from pipeline.store.base import Account, Store
 from pipeline.store.reader import load, records, resolve
 
 #: Calls that an error names at most.
@@ -105,19 +106,22 @@ def reported_calls(url: str | None) -> Choice:
 
 
 def settle(
-    store: Store, run: str, call: int, usd: Decimal, *, by: str = "", confirm: Confirm | None = None
-) -> SettledCall:
+    store: Store, run: str, call: int, usd: Decimal, *, by: str = "", confirm: Confirm | None = None,
+    account: Account | None = None,
+) -> SettledCall:  # fmt: skip
     """Record what one call cost; see `one_call` and `settle_chosen`."""
-    return settle_chosen(store, run, one_call(call, usd), by=by, confirm=confirm)[0]
+    return settle_chosen(store, run, one_call(call, usd), by=by, confirm=confirm, account=account)[0]
 
 
 def settle_chosen(
-    store: Store, run: str, choose: Choice, *, by: str = "", confirm: Confirm | None = None, dry_run: bool = False
-) -> list[SettledCall]:
+    store: Store, run: str, choose: Choice, *, by: str = "", confirm: Confirm | None = None, dry_run: bool = False,
+    account: Account | None = None,
+) -> list[SettledCall]:  # fmt: skip
     """Record the amounts that are chosen from a run's ledger, in one write; with `dry_run` nothing is written.
 
     Args:
         confirm: Asks whether an amount above the calls' worst case is intended; None: it is refused.
+        account: Of the same store: its limits count the calls with these amounts from then on.
 
     Raises:
         ConfigError: As `choose` does.
@@ -145,7 +149,7 @@ def settle_chosen(
         found.extend(choose(name, rows(records(store, name))))
         return [ChargeSettled(each.row.seq, f"{each.usd:f}", by, corrects=each.row.settled) for each in found]
 
-    amend(store, name, SystemClock(), decide)
+    settle_slices(store, account, name, amend(store, name, SystemClock(), decide).slices)
     return found
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Confirm = Callable[[str], bool]
 #: Settings that a run keeps until others are given; the rest hold for one start.
 _KEPT = ("base_url", "max_cost_usd", "concurrency", "out", "prices", "batch", "batch_min", "daily_budget_usd", "review",
-         "downloads")  # fmt: skip
+         "downloads", "labels")  # fmt: skip
 _DECIDED, _BEGUN = frozenset({"run_new", "run_continuing"}), frozenset({"run_started", "run_resumed"})
 
 
@@ -150,6 +150,7 @@ def settings_now(execution: Execution, recorded: Mapping[str, Any]) -> dict[str,
         "batch_poll_seconds": execution.batch_poll,
         "review": execution.review,
         "downloads": execution.downloads,
+        "labels": execution.labels,
     }
     values |= {name: recorded[name] for name in _KEPT if name in recorded and name not in execution.given}
     once = ("until", "sample", "skip_failed", "overwrite", "no_wait", "resubmit", "executor")

@@ -42,9 +42,9 @@ _ABOVE = frozenset({"note", "stopping", "leaving"})
 @click.command("courses")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE.csv")
 @settings_options(
-    "lessons", "model", "effort", "catalogue", "bank", "store", "out", "max_cost_usd", "daily_budget_usd", "budget",
-    "concurrency", "executor", "batch", "batch_min", "no_wait", "prices", "until", "sample", "skip_failed", "downloads",
-    "accept_changes", "overwrite", "dry_run", "yes", "quiet", "json",
+    "lessons", "model", "effort", "catalogue", "bank", "store", "out", "max_cost_usd", "daily_budget_usd", "labels",
+    "budget", "concurrency", "executor", "batch", "batch_min", "no_wait", "prices", "until", "sample", "skip_failed",
+    "downloads", "accept_changes", "overwrite", "dry_run", "yes", "quiet", "json",
     lessons="Lessons in each course, 1 to 120.  [default: 18]",
     max_cost_usd="Spending ceiling of each run.  [default: 50]",
     no_wait="Submit each course's batch and continue with the next; the same command collects them.",

@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "list": ("pipeline.cli.runs", "list_runs", "List runs, newest first."),
     "status": ("pipeline.cli.status", "status", "Show one run: its steps, its cost and how to resume it."),
     "show": ("pipeline.cli.show", "show", "Show what a step or one of its items made."),
+    "budget": ("pipeline.cli.budget", "budget", "Limit what runs spend per day, week or month, for all or by label."),
     "cost": ("pipeline.cli.cost", "cost", "Show what was spent, wasted and saved."),
     "log": ("pipeline.cli.record_lines", "log", "Print a run's records; --follow waits for more."),
     "traces": ("pipeline.cli.traces", "traces", "Send a run's traces to an OpenTelemetry collector."),

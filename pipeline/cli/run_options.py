@@ -15,6 +15,7 @@ from pipeline.cli.store_context import remember
 from pipeline.content.names import LEVELS, SUBJECTS
 from pipeline.errors import ConfigError
 from pipeline.providers import PROVIDERS
+from pipeline.records.budgets import labels_text
 from pipeline.settings import Display, Execution, Identity, option_fields, option_name, parse_usd
 
 
@@ -80,6 +81,8 @@ _DETAILS: Mapping[str, Mapping[str, Any]] = {
                "help": "How a call's worst case is bounded: by its bytes, or by the provider's token count plus 5 %."},
     "daily_budget_usd": {"type": Usd(), "metavar": "USD|none",
                          "help": "Limit per UTC day on what all runs of the store spend.  [default: none]"},
+    "labels": {"multiple": True, "metavar": "KEY=VALUE",
+               "help": "What the run counts towards, such as team=maths (see budget). Repeatable."},
     "concurrency": {"type": AtOnce(), "metavar": "N|auto",
                     "help": "Maximum paid calls in flight; 1 = sequential, auto = adapt to rate limits.  [default: 4]"},
     "executor": {"metavar": "ADDRESS",
@@ -122,7 +125,8 @@ _DETAILS: Mapping[str, Mapping[str, Any]] = {
 _SWITCHES = frozenset({"batch", "blind_solve", "otel", "review"})
 #: Every command that starts a run has these.
 EXECUTION = (
-    "store", "max_cost_usd", "budget", "daily_budget_usd", "concurrency", "executor", "batch", "batch_min", "no_wait",
+    "store", "max_cost_usd", "budget", "daily_budget_usd", "labels", "concurrency", "executor", "batch", "batch_min",
+    "no_wait",
     "batch_poll", "resubmit", "prices", "model", "provider", "base_url", "resume", "refresh", "retry_unknown",
     "from_step", "yes", "quiet", "json", "otel", "otel_content",
 )  # fmt: skip
@@ -157,4 +161,6 @@ def options_of(ctx: click.Context) -> tuple[Identity, Execution, Display]:
     for name in ("max_cost_usd", "daily_budget_usd"):
         if values.get(name) == "none":
             values[name] = None
+    if "labels" in values:
+        values["labels"] = labels_text(values["labels"])
     return settings.options_of(values)

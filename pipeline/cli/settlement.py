@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.app.stores import open_store
+from pipeline.app.stores import open_account, open_store
 from pipeline.cli.displays import confirmer
 from pipeline.cli.options import json_option, own_option, run_argument, store_option
 from pipeline.cli.run_options import Usd
@@ -51,11 +51,13 @@ def settle(
         raise click.UsageError("--dry-run only applies to --all and --reconcile.")
     place, confirm = open_store(store), confirmer(yes=yes)
     if call is not None and usd is not None:
-        done = [settlement.settle(place, run, call, usd, by=by, confirm=confirm)]
+        done = [settlement.settle(place, run, call, usd, by=by, confirm=confirm, account=open_account(store))]
     else:
         choice = settlement.all_calls(total) if total is not None else settlement.reported_calls(store)
         by = by or ("reconciled" if reconcile else "")
-        done = settlement.settle_chosen(place, run, choice, by=by, confirm=confirm, dry_run=dry_run)
+        done = settlement.settle_chosen(
+            place, run, choice, by=by, confirm=confirm, dry_run=dry_run, account=open_account(store)
+        )
     if as_json:
         for each in done:
             say_json({"call": each.row.seq, "step": each.row.step, "item": each.row.item, "low_usd": each.row.low,

@@ -28,7 +28,7 @@ PRICE_COLUMNS = tuple(f"price_{kind}" for kind in BILLED)
 COLUMNS = (
     "seq", "at", "step", "item", "attempt", "n", "k", "label", "model", *TOKEN_KINDS, WEB_SEARCH,
     "usd_low", "usd_high", "state", "outcome", "stop_reason", "error", "request_id", "tier", "source", "note",
-    "usd", "cause", "saved_cache_usd", "saved_batch_usd", *PRICE_COLUMNS, "provider",
+    "usd", "cause", "saved_cache_usd", "saved_batch_usd", *PRICE_COLUMNS, "provider", "labels",
 )  # fmt: skip
 
 
@@ -76,6 +76,8 @@ class LedgerRow:
     bound: Decimal | None = None
     #: Who bills it.
     provider: str = ANTHROPIC
+    #: Of the run when the call started.
+    labels: str = ""
 
     @property
     def place(self) -> str:
@@ -145,7 +147,7 @@ def ledger(records: Iterable[Record]) -> Ledger:
         builder.apply(record)
         fact = record.fact
         if isinstance(fact, CallStarted):
-            found[record.seq] = _started(record.seq, record.at, fact)
+            found[record.seq] = _started(record.seq, record.at, fact, builder.state.labels)
             slots[record.seq] = (fact.path, fact.task, fact.attempt)
         elif isinstance(fact, CallEnded):
             _end(found, record, fact)
@@ -162,7 +164,7 @@ def ledger(records: Iterable[Record]) -> Ledger:
     return Ledger([found[seq] for seq in sorted(found)], state.lost, day)
 
 
-def _started(seq: int, at: str, fact: CallStarted) -> LedgerRow:
+def _started(seq: int, at: str, fact: CallStarted, labels: str) -> LedgerRow:
     step = bare(fact.path)
     node = step.rpartition("/")[2].partition("#")[0]
     return LedgerRow(
@@ -178,6 +180,7 @@ def _started(seq: int, at: str, fact: CallStarted) -> LedgerRow:
         high=bound(fact.worst),
         note="no end recorded: at most its worst case",
         provider=fact.provider or ANTHROPIC,
+        labels=labels,
     )
 
 

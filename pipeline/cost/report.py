@@ -21,6 +21,8 @@ from pipeline.records.run import Spend, in_order
 #: The line of amounts that are known as a whole only (settled by hand, or still open).
 UNSPLIT = "unsplit"
 UNKNOWN = "(unknown)"
+#: The line of runs without a label.
+UNLABELLED = "(no label)"
 #: The status of a run that was deleted: only the account has its sums.
 REMOVED = "removed"
 _ZERO = Decimal(0)
@@ -57,6 +59,8 @@ class Posting:
     row: LedgerRow | None = None
     #: Who billed it.
     provider: str = ANTHROPIC
+    #: Of its run at that time.
+    labels: str = ""
 
     @property
     def exact(self) -> bool:
@@ -70,7 +74,8 @@ def of_ledger(rows: Iterable[LedgerRow], origin: Origin = NOWHERE) -> Iterator[P
     """Yield one posting a try."""
     for row in rows:
         yield Posting(
-            origin, row.step, row.label, row.model, row.day, row.outcome, row.cause, amount_of(row), row, row.provider
+            origin, row.step, row.label, row.model, row.day, row.outcome, row.cause, amount_of(row), row, row.provider,
+            row.labels,
         )  # fmt: skip
 
 
@@ -116,10 +121,10 @@ def of_sums(rows: Iterable[Mapping[str, Any]], origin: Origin) -> Iterator[Posti
             unbounded=int(row.get("unbounded") or 0),
             **{name: _usd(row.get(name) or 0) for name in ("usd", "low", "high", "saved_cache", "saved_batch")},
         )
-        names = ("step", "label", "model", "day", "outcome", "cause")
-        step, label, model, day, outcome, cause = (str(row.get(name) or "") for name in names)
+        names = ("step", "label", "model", "day", "outcome", "cause", "labels")
+        step, label, model, day, outcome, cause, labels = (str(row.get(name) or "") for name in names)
         provider = str(row.get("provider") or ANTHROPIC)
-        yield Posting(origin, step, label, model, day, outcome, cause, spend, provider=provider)
+        yield Posting(origin, step, label, model, day, outcome, cause, spend, provider=provider, labels=labels)
 
 
 def of_removed(run: str, sums: Mapping[str, Any]) -> Iterator[Posting]:
@@ -313,6 +318,7 @@ _KEYS: dict[str, Callable[[Posting], str]] = {
     "call_kind": lambda posting: posting.label or UNKNOWN,
     "model": lambda posting: posting.model or UNKNOWN,
     "provider": lambda posting: posting.provider,
+    "label": lambda posting: posting.labels or UNLABELLED,
     "day": lambda posting: posting.day or UNKNOWN,
     "course": lambda posting: f"{posting.origin.subject} {posting.origin.level}".strip() or UNKNOWN,
     "subject": lambda posting: posting.origin.subject or UNKNOWN,
@@ -322,8 +328,8 @@ _KEYS: dict[str, Callable[[Posting], str]] = {
 }
 TOKEN_KIND = "token_kind"
 #: What a report can be grouped by, and which groups need single tries: sums do not tell them apart.
-GROUPS = ("step", "item", "call", "call_kind", "model", "provider", TOKEN_KIND, "day", "course", "subject", "level",
-          "run", "status")  # fmt: skip
+GROUPS = ("step", "item", "call", "call_kind", "model", "provider", "label", TOKEN_KIND, "day", "course", "subject",
+          "level", "run", "status")  # fmt: skip
 OF_TRIES = frozenset({"item", "call"})
 
 

@@ -1,4 +1,4 @@
-"""The day's limit over all processes of a store: worst cases come out of slices reserved on its account.
+"""Limits over all processes of a store, of a day and by label: worst cases come out of slices reserved on its account.
 
 A slice is larger than one call, so that not every call locks the account. What a slice did not use is given back
 when it is closed. Runs without a limit reserve as well, so that the limit of another counts what they spend. A
@@ -8,20 +8,22 @@ process that dies leaves its slices open: they count in full until its run, or o
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 
 from pipeline.clock import Clock
 from pipeline.cost.ledger import rows
-from pipeline.errors import CheckpointCorrupt, Pause, RunNotFound, SchemaTooNew, StoreError, WriteFailed
+from pipeline.errors import BudgetExceeded, CheckpointCorrupt, Pause, RunNotFound, SchemaTooNew, StoreError, WriteFailed
+from pipeline.records.budgets import Limit, LimitStanding, window_of
+from pipeline.records.charge import dollars, in_full
 from pipeline.records.codec import Record
 from pipeline.records.kinds import CallStarted
 from pipeline.store.base import Account, Head, Store
 from pipeline.store.reader import load, records
 
-#: A slice is so much of the day's limit, but no more than this many dollars, unless one call needs more.
+#: A slice is so much of the least limit, but no more than this many dollars, unless one call needs more.
 _PART = Decimal("0.05")
 _MOST_USD = Decimal(1)
 #: The limit of runs that have none.
@@ -57,17 +59,19 @@ class Ticket:
 
 @dataclass(slots=True)
 class Daily:
-    """The part of a day's limit that one run uses."""
+    """The part of the store's limits that one run uses."""
 
     account: Account
-    #: None: what is spent is reported, and nothing is refused.
+    #: Of a day. None: what is spent is reported, and only limits that were set on the account refuse it.
     limit: Decimal | None
     clock: Clock
     #: "host:pid:start" of this process.
     owner: str
     #: Called with each slice (id, day, amount) before it is used.
     note: Callable[[str, str, Decimal], object] = lambda name, day, usd: None
-    #: Settles what dead processes left open of a day.
+    #: What the run is labelled with.
+    labels: str = ""
+    #: Settles what dead processes left open on a day and later.
     free: Callable[[str], None] = lambda day: None
     #: What the runs of the store spent on a day, for an account that has no entry of it.
     seen: Callable[[str], Decimal] = lambda day: Decimal(0)
@@ -76,9 +80,11 @@ class Daily:
     #: Days of which the account was compared with the runs, and when it was looked for slices of the dead.
     _compared: set[str] = field(default_factory=set)
     _looked: float | None = None
+    #: How the limits that fit the run stood when the last slice was reserved.
+    _standings: Sequence[LimitStanding] = ()
 
     def take(self, worst: Decimal) -> Ticket | None:
-        """Return room for a call of today; None: the day's limit leaves none.
+        """Return room for a call of today; None: a limit leaves none.
 
         Raises:
             Pause: The account cannot be written, or is damaged.
@@ -112,6 +118,52 @@ class Daily:
         """Return what is settled and reserved today, over all processes."""
         return self.account.total(self.clock.now().astimezone(UTC).date())
 
+    def limits(self) -> list[Limit]:
+        """Return the limits on the account that fit the run.
+
+        Raises:
+            Pause: The account cannot be read.
+        """
+        try:
+            return [each for each in self.account.limits() if each.fits(self.labels)]
+        except StoreError as error:
+            raise Pause("interrupted", error) from None
+
+    def near(self, part: Decimal, told: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Yield the limits of which so much is spent or reserved, but for those told of: a key of each, and its words.
+
+        Those of the account as they stood when room was last reserved.
+        """
+        if self.limit and "day" not in told and self.spent() >= part * self.limit:
+            yield "day", f"the day's limit of {in_full(self.limit)}"
+        for each in self._standings:
+            if each.limit.words not in told and each.tally.total >= part * each.limit.usd:
+                yield each.limit.words, f"the limit of {each.limit.words}"
+
+    def refusal(self, worst: Decimal | None) -> BudgetExceeded | None:
+        """Return the error of a call that was given no room: it names the limit with least left; None: there is none.
+
+        Raises:
+            Pause: The account cannot be read.
+        """
+        try:
+            return self._refusal(worst)
+        except StoreError as error:
+            raise Pause("interrupted", error) from None
+
+    def _refusal(self, worst: Decimal | None) -> BudgetExceeded | None:
+        spent = self.spent()
+        if self.limit is not None and (worst is None or spent + worst > self.limit):
+            return BudgetExceeded(
+                f"The next call {call_words(worst)}; with {dollars(spent, 4)} spent or reserved today by the runs of "
+                f"this store, that could pass the day's limit of {in_full(self.limit)}.",
+                code="day_limit_reached", hint="Resume after midnight UTC, or with a higher --daily-budget-usd.",
+                daily=str(self.limit),
+            )  # fmt: skip
+        standings = self.account.standings(self.clock.now(), self.labels)
+        # Others may have given room back since.
+        return _limit_reached(min(standings, key=lambda each: each.left), worst) if standings else None
+
     @property
     def out(self) -> int:
         """Return how many calls of this run are out."""
@@ -130,7 +182,7 @@ class Daily:
             return place
         if self._looked is None or self.clock.monotonic() - self._looked >= _LOOK_SECONDS:
             self._looked = self.clock.monotonic()
-            self.free(_day(now))
+            self.free(min([_day(now), *(window_of(each.per, _day(now)).first for each in self.limits())]))
             return self._try(now, worst)
         return None
 
@@ -142,22 +194,24 @@ class Daily:
         self._compared.add(day)
         try:
             if not self.spent() and (usd := self.seen(day)):
-                name = self.account.reserve(self.owner, usd, now, _NO_LIMIT)
+                name = self.account.reserve(self.owner, usd, now, None)
                 self.account.settle(str(name), usd)
         except StoreError as error:
             raise Pause("interrupted", error) from None
 
     def _try(self, now: datetime, worst: Decimal) -> _Slice | None:
         # As much again as is out now, so that many calls at once are not as many slices.
-        sizes: tuple[Decimal, ...] = (max(worst, _MOST_USD, sum((each.used for each in self._slices), Decimal(0))),)
-        if self.limit is not None:
-            # Some room for more calls, then just this one's.
-            sizes = (max(worst, min(self.limit * _PART, _MOST_USD)), worst)
-        for size in sizes:
+        more = max(worst, _MOST_USD, sum((each.used for each in self._slices), Decimal(0)))
+        kept = [*(each.usd for each in self.limits()), *([] if self.limit is None else [self.limit])]
+        if kept:
+            more = max(worst, min(min(kept) * _PART, _MOST_USD))
+        limit = _NO_LIMIT if self.limit is None else self.limit
+        # Some room for more calls, then just this one's.
+        for size in (more, worst):
             try:
-                name = self.account.reserve(self.owner, size, now, _NO_LIMIT if self.limit is None else self.limit)
+                name = self.account.reserve(self.owner, size, now, limit, self.labels)
             except WriteFailed as error:
-                if self.limit is not None:
+                if kept:
                     raise Pause("interrupted", error) from None
                 # A run without a limit is not stopped by one.
                 name = ""
@@ -169,6 +223,7 @@ class Daily:
                 self._slices.append(place)
                 if name:
                     self.note(name, place.day, size)
+                self._standings = self.account.standings(now, self.labels) if kept and name else ()
                 return place
         return None
 
@@ -186,6 +241,27 @@ class Daily:
         except StoreError:
             return False
         return True
+
+
+def call_words(worst: Decimal | None) -> str:
+    """Return what a call may cost, for people; None: it has no price."""
+    return "has no known price" if worst is None else f"may cost up to {dollars(worst, 4)}"
+
+
+def _limit_reached(full: LimitStanding, worst: Decimal | None) -> BudgetExceeded:
+    """Return the error of a call that one of the account's limits has no room for."""
+    limit, left = full.limit, max(full.left, Decimal(0))
+    again = f"wait until {full.window.next} UTC, or " if full.window.next else ""
+    way = f"{again}raise it: `./pipeline.sh budget set {limit.options} --usd USD`, then resume"
+    if worst is None:
+        way = "give its prices with --prices FILE"
+    return BudgetExceeded(
+        f"The next call {call_words(worst)}; {dollars(full.tally.total, 4)} of the limit of {limit.words} is spent or "
+        f"reserved by the runs of this store, {dollars(left, 4)} is left.",
+        code="limit_reached",
+        hint=f"To go on, {way}. `./pipeline.sh budget list` shows what counts.",
+        labels=limit.labels, per=limit.per, daily=str(limit.usd), left=str(left), until=full.window.next,
+    )  # fmt: skip
 
 
 def _day(moment: datetime) -> str:
@@ -213,7 +289,7 @@ def settle_slices(store: Store, account: Account | None, run: str, slices: Mappi
 
 
 def settle_dead(store: Store, account: Account, day: str) -> None:
-    """Settle the slices of a day of all runs without a living owner."""
+    """Settle the slices of all runs without a living owner that were touched on a day or later ("": ever)."""
     for head in store.heads(lambda document: _may_be_dead(document, day)):
         if head.owned or head.corrupt:
             continue

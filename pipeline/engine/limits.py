@@ -9,7 +9,7 @@ from decimal import ROUND_UP, Decimal, InvalidOperation
 from typing import Any, NoReturn, Protocol
 
 from pipeline.cost.budget import Verdict, admit
-from pipeline.engine.daily import Daily, Ticket
+from pipeline.engine.daily import Daily, Ticket, call_words
 from pipeline.engine.events import Emitter
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.stop import Stop
@@ -154,8 +154,8 @@ class Ceiling:
         with self._lock:
             settled = self._settled()
             fits = admit(self.limit, settled, self._out, worst) == "go"
-        day = self.daily is not None and self.daily.limit is not None
-        self._stop.pause("paused_budget", self._day_is_over(worst) if fits and day else self._refusal(settled, worst))
+        of_store = self.daily.refusal(worst) if fits and self.daily is not None else None
+        self._stop.pause("paused_budget", of_store or self._refusal(settled, worst))
 
     def _admit(self, worst: Decimal | None, *, day: bool = True) -> tuple[Verdict, Room | None]:
         amount = worst or Decimal(0)
@@ -165,9 +165,9 @@ class Ceiling:
             if verdict != "go":
                 return verdict, None
             ticket = None
-            if self.daily is not None and day and (worst is not None or self.daily.limit is not None):
+            if self.daily is not None and day:
                 ticket = None if worst is None else self.daily.take(worst)
-                if ticket is None:
+                if ticket is None and (worst is not None or self.daily.limit is not None or self.daily.limits()):
                     return ("wait" if self.daily.out and worst is not None else "stop"), None
             self._out += amount
         self._warn(settled)
@@ -191,13 +191,13 @@ class Ceiling:
 
     def _warn(self, settled: Decimal | None) -> None:
         """Report once that a limit is near."""
-        near, daily = self.limit and settled is not None and settled + self._out >= _NEAR * self.limit, self.daily
+        near = self.limit and settled is not None and settled + self._out >= _NEAR * self.limit
         if self.limit and near and "run" not in self._warned:
             self._warned.add("run")
             self._emit.note(f"80 % of the ceiling of {in_full(self.limit)} is spent or in flight.")
-        if daily and daily.limit and "day" not in self._warned and daily.spent() >= _NEAR * daily.limit:
-            self._warned.add("day")
-            self._emit.note(f"80 % of the day's limit of {in_full(daily.limit)} is spent or reserved.")
+        for key, words in self.daily.near(_NEAR, self._warned) if self.daily else ():
+            self._warned.add(key)
+            self._emit.note(f"80 % of {words} is spent or reserved.")
 
     def _way_on(self, settled: Decimal | None, worst: Decimal | None, unsure: Decimal) -> str:
         """Return what lets a run continue that its ceiling has stopped."""
@@ -209,18 +209,6 @@ class Ceiling:
         return (f"`./pipeline.sh cost {run}` lists the calls whose cost is not known; `./pipeline.sh settle {run} "
                 "--all USD` enters what they were billed together, or resume with --max-cost-usd none.")  # fmt: skip
 
-    def _day_is_over(self, worst: Decimal | None) -> BudgetExceeded:
-        assert self.daily is not None
-        assert self.daily.limit is not None
-        spent = self.daily.spent()
-        return BudgetExceeded(
-            f"The next call {_costs(worst)}; with {dollars(spent, 4)} spent or reserved today by the runs of this "
-            f"store, that could pass the day's limit of {in_full(self.daily.limit)}.",
-            code="day_limit_reached",
-            hint="Resume after midnight UTC, or with a higher --daily-budget-usd.",
-            daily=str(self.daily.limit),
-        )
-
     def _refusal(self, settled: Decimal | None, worst: Decimal | None) -> BudgetExceeded:
         known = "an unknown amount spent" if settled is None else f"at most {dollars(settled, 4)} spent"
         with self._recorder.reading() as state:
@@ -230,11 +218,7 @@ class Ceiling:
             known += f", {dollars(unsure, 4)} of it only possibly,"
         limit = "none" if self.limit is None else in_full(self.limit)
         return BudgetExceeded(
-            f"The next call {_costs(worst)}; with {known} that could pass the ceiling of {limit}.",
+            f"The next call {call_words(worst)}; with {known} that could pass the ceiling of {limit}.",
             hint=self._way_on(settled, worst, unsure), limit=str(self.limit), spent=str(settled), worst=str(worst),
             possibly=str(unsure),
         )  # fmt: skip
-
-
-def _costs(worst: Decimal | None) -> str:
-    return "has no known price" if worst is None else f"may cost up to {dollars(worst, 4)}"

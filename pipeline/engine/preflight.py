@@ -13,6 +13,7 @@ from pipeline.cost.budget import DEFAULT_CEILING_USD, MOST_USD
 from pipeline.engine.limits import Prices
 from pipeline.errors import BudgetExceeded, ConfigError, CredentialMissing, SecretRefused, SettingsConflict
 from pipeline.llm.base import ModelInfo
+from pipeline.records.budgets import labels_text
 from pipeline.records.charge import in_full
 from pipeline.records.redaction import holds_key
 from pipeline.records.run import RunState
@@ -21,7 +22,7 @@ from pipeline.records.statuses import COMPLETED
 #: Options that the engine reads; a pipeline's steps may read others.
 OPTIONS = (
     "max_cost_usd", "daily_budget_usd", "budget", "concurrency", "batch", "batch_min", "batch_poll_seconds", "no_wait",
-    "resubmit", "until", "executor",
+    "resubmit", "until", "executor", "labels",
 )  # fmt: skip
 _AMOUNTS = ("max_cost_usd", "daily_budget_usd")
 _BUDGETS = (None, "worst", "estimate")
@@ -58,6 +59,8 @@ def check_options(options: Mapping[str, Any], nodes: Collection[str], own: Colle
     """
     check_names(set(options) - set(own), OPTIONS, "Declare options of your own: Pipeline(…, options=[NAME]).")
     found = {name: amount(name, value) if name in _AMOUNTS else value for name, value in options.items()}
+    if "labels" in found:
+        found["labels"] = labels_text(found["labels"] or "")
     if found.get("budget") not in _BUDGETS:
         raise _invalid(f"Option 'budget' is {found['budget']!r}; it can be 'worst' or 'estimate'.")
     calls = found.get("concurrency")

@@ -234,3 +234,5 @@ class SpendKey(Struct, frozen=True, gc=False):
     cause: str = ""
     #: Who billed it; "": Anthropic.
     provider: str = ""
+    #: Of the run when the call started (records.budgets.labels_text).
+    labels: str = ""

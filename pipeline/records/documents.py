@@ -220,7 +220,7 @@ def spend_rows(state: RunState, money: Callable[[Decimal], Any] = float) -> list
             "outcome": key.outcome,
             "calls": spend.calls,
         }
-        row.update({name: value for name in ("cause", "provider") if (value := getattr(key, name))})
+        row.update({name: value for name in ("cause", "provider", "labels") if (value := getattr(key, name))})
         row.update({name: money(value) for name in _MONEY if (value := getattr(spend, name))})
         row.update({name: getattr(spend, name) for name in ("unpriced", "unbounded") if getattr(spend, name)})
         if spend.tokens:

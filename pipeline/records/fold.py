@@ -146,8 +146,10 @@ class Builder:
         state = self.state
         state.status, state.detail = fact.status, fact.detail
         state.command = fact.command or state.command
-        # Who leaves in order has settled its own, and before it those of owners that died.
-        state.slices.clear()
+        if not (state.total.high or state.total.unbounded):
+            # Who leaves in order has settled its own, and before it those of owners that died. What a call that is
+            # out, or a charge that is not exact, comes to is settled once it is known.
+            state.slices.clear()
         if fact.error is not None or fact.status == COMPLETED:
             state.error = fact.error
 

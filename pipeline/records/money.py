@@ -59,6 +59,7 @@ class Spending:
         call = CallRun(
             seq, fact.k, fact.model, fact.label, worst, at, fact.path, fact.task, fact.attempt, fact.key, fact.n,
             batch=fact.batch, admitted=0 if fact.origin else owner, request=fact.request, provider=fact.provider,
+            labels=self._state.labels,
         )  # fmt: skip
         self._state.open_calls[seq] = call
         self._fly(call, 1)
@@ -95,7 +96,7 @@ class Spending:
         ended = CallRun(
             call.seq, call.k, call.model, call.label, call.worst, call.at, call.path, call.task, call.attempt,
             call.key, call.n, True, fact.usable, fact.reply, fact.error, fact.stop_reason, seq, call.batch,
-            call.admitted, call.request, call.provider,
+            call.admitted, call.request, call.provider, call.labels,
         )  # fmt: skip
         return call, ended
 
@@ -190,7 +191,7 @@ class Spending:
             if call not in paid:
                 continue
             key, used = paid.pop(call)
-            wasted = SpendKey(key.step, key.model, key.label, key.day, WASTED, REJECTED, key.provider)
+            wasted = SpendKey(key.step, key.model, key.label, key.day, WASTED, REJECTED, key.provider, key.labels)
             self._take(key, used)
             self._put(wasted, used)
             self.rejected.add(call)
@@ -232,7 +233,8 @@ class Spending:
             del self._state.spend[key]
 
     def _key(self, call: CallRun, outcome: str, cause: str = "", answered: str = "") -> SpendKey:
-        parts = (call.path, answered or call.model, call.label, call.at[:10], outcome, cause, call.provider)
+        model = answered or call.model
+        parts = (call.path, model, call.label, call.at[:10], outcome, cause, call.provider, call.labels)
         key = self._keys.get(parts)
         if key is None:
             key = self._keys[parts] = SpendKey(bare(call.path), *parts[1:])
@@ -241,7 +243,8 @@ class Spending:
     def _wasted(self, key: SpendKey, slot: Slot) -> SpendKey:
         if key.outcome == WASTED:
             return key
-        return SpendKey(key.step, key.model, key.label, key.day, WASTED, self.cause(slot), key.provider)
+        cause = self.cause(slot)
+        return SpendKey(key.step, key.model, key.label, key.day, WASTED, cause, key.provider, key.labels)
 
 
 def waste_of(fact: CallEnded) -> str:

@@ -111,6 +111,8 @@ class CallRun(Struct, gc=False):
     request: str = ""
     #: Who bills it; "": Anthropic.
     provider: str = ""
+    #: Labels of the run when it started.
+    labels: str = ""
 
 
 #: The parts of a run in which all who work on it leave notices for each other, and people what they decide meanwhile.
@@ -274,7 +276,8 @@ class RunState(Struct):
     recalled: dict[tuple[str, str | None, int], dict[tuple[str, int], Sequence[Mapping[str, Any]]]] = {}
     #: Writes of completed steps that have not reached the user's memory yet, oldest first.
     unapplied: dict[str, Sequence[Mapping[str, Any]]] = {}
-    #: Slices on the store's account of the owner that works, and of owners that died: id → (UTC day, owner).
+    #: Slices on the store's account of the owner that works, of owners that died, and while a charge is not exactly
+    #: known of all before: id → (UTC day, owner).
     slices: dict[str, tuple[str, int]] = {}
     #: Batches by nonce, oldest first.
     batches: dict[str, BatchRun] = {}
@@ -290,6 +293,11 @@ class RunState(Struct):
     answered_by: dict[str, frozenset[str]] = {}
     #: All of `spend` in one sum.
     total: Spend = field(default_factory=Spend)
+
+    @property
+    def labels(self) -> str:
+        """Return what the run is labelled with (records.budgets.labels_text); "" for nothing."""
+        return str(self.execution.get("labels") or "")
 
     @property
     def tokens(self) -> list[Token]:

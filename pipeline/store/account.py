@@ -8,7 +8,7 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 from pipeline.clock import Clock, iso
 from pipeline.errors import StoreError, WriteFailed
 from pipeline.files import open_regular
+from pipeline.records.budgets import Limit, LimitStanding, SpendTally, ordered, standing
 from pipeline.records.charge import amount
 from pipeline.records.lines import check_line, encode_line, line_body, line_seq
 from pipeline.records.structure import REMOVED, fields, problem, text
@@ -32,8 +33,9 @@ COPY = ".account.jsonl"
 Fact = dict[str, Any]
 
 _FACTS = {
-    "reserved": fields(("slice", "day", "usd"), slice=text, day=text, usd=text),
+    "reserved": fields(("slice", "day", "usd"), slice=text, day=text, usd=text, labels=text),
     "settled": fields(("slice", "usd"), slice=text, usd=text),
+    "limit_removed": fields(("labels", "per"), labels=text, per=text),
     "kept": fields(
         ("run", "sums"), run=lambda run: "" if isinstance(run, str) and is_id(run) else " is not a run", sums=REMOVED
     ),
@@ -44,9 +46,11 @@ class Sums:
     """The account so far, as its facts say; no I/O."""
 
     def __init__(self) -> None:
-        #: Slice → (UTC day, reserved or settled amount).
-        self.slices: dict[str, tuple[str, Decimal]] = {}
-        self.days: dict[str, Decimal] = {}
+        #: Slice → (UTC day, labels, reserved or settled amount, whether it is settled).
+        self.slices: dict[str, tuple[str, str, Decimal, bool]] = {}
+        #: UTC day → labels → their sum.
+        self.tallies: dict[str, dict[str, SpendTally]] = {}
+        self.limits: dict[tuple[str, str], Limit] = {}
         self.kept: dict[str, Mapping[str, Any]] = {}
 
     def apply(self, fact: Mapping[str, Any]) -> None:
@@ -59,19 +63,31 @@ class Sums:
         if (check := _FACTS.get(str(kind))) and (found := problem(fact, check)):
             raise ValueError(found)
         if kind == "reserved":
-            self._set(fact["slice"], fact["day"], amount(fact["usd"]))
+            self._set(fact["slice"], fact["day"], fact.get("labels", ""), amount(fact["usd"]), settled=False)
         elif kind == "settled" and fact["slice"] in self.slices:
-            self._set(fact["slice"], self.slices[fact["slice"]][0], amount(fact["usd"]))
+            day, labels, *_ = self.slices[fact["slice"]]
+            self._set(fact["slice"], day, labels, amount(fact["usd"]), settled=True)
+        elif kind == "limit_set":
+            limit = Limit.from_json(fact)
+            self.limits[limit.key] = limit
+        elif kind == "limit_removed":
+            self.limits.pop((fact["labels"], fact["per"]), None)
         elif kind == "kept":
             self.kept[fact["run"]] = fact["sums"]
 
     def total(self, day: str) -> Decimal:
-        return self.days.get(day, Decimal(0))
+        return sum((tally.total for tally in self.tallies.get(day, {}).values()), Decimal(0))
 
-    def _set(self, name: str, day: str, usd: Decimal) -> None:
-        before = self.slices.get(name, (day, Decimal(0)))[1]
-        self.slices[name] = (day, usd)
-        self.days[day] = self.total(day) - before + usd
+    def standings(self, day: str, labels: str | None) -> list[LimitStanding]:
+        found = (limit for limit in self.limits.values() if labels is None or limit.fits(labels))
+        return [standing(limit, day, self.tallies) for limit in ordered(found)]
+
+    def _set(self, name: str, day: str, labels: str, usd: Decimal, *, settled: bool) -> None:
+        sums = self.tallies.setdefault(day, {})
+        if (before := self.slices.get(name)) is not None:
+            sums[labels].add(-before[2], settled=before[3])
+        self.slices[name] = (day, labels, usd, settled)
+        sums.setdefault(labels, SpendTally()).add(usd, settled=settled)
 
 
 class FileAccount:
@@ -95,15 +111,18 @@ class FileAccount:
         self._lost = 0
         self._senseless = 0
 
-    def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal) -> str | None:
+    def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal | None, labels: str = "") -> str | None:
         """See store.base.Account.reserve."""
         check_amount(usd)
         name, day = self._clock.new_id(), utc_day(at)
+        fact = {"kind": "reserved", "slice": name, "owner": owner, "day": day, "usd": str(usd)}
         with self._locked() as fd:
             self._refuse_senseless()
-            if self._sums.total(day) + usd > limit:
+            if limit is not None and self._sums.total(day) + usd > limit:
                 return None
-            self._append(fd, {"kind": "reserved", "slice": name, "owner": owner, "day": day, "usd": str(usd)})
+            if limit is not None and any(each.left < usd for each in self._sums.standings(day, labels)):
+                return None
+            self._append(fd, fact | ({"labels": labels} if labels else {}))
         return name
 
     def settle(self, slice_id: str, usd: Decimal) -> None:
@@ -118,6 +137,30 @@ class FileAccount:
         self._look()
         self._refuse_senseless()
         return self._sums.total(day.isoformat())
+
+    def set_limit(self, limit: Limit) -> None:
+        """See store.base.Account.set_limit."""
+        with self._locked() as fd:
+            self._append(fd, {"kind": "limit_set", **limit.to_json()})
+
+    def remove_limit(self, labels: str, per: str) -> bool:
+        """See store.base.Account.remove_limit."""
+        with self._locked() as fd:
+            if known := (labels, per) in self._sums.limits:
+                self._append(fd, {"kind": "limit_removed", "labels": labels, "per": per})
+        return known
+
+    def limits(self) -> Sequence[Limit]:
+        """See store.base.Account.limits."""
+        self._look()
+        self._refuse_senseless()
+        return ordered(self._sums.limits.values())
+
+    def standings(self, at: datetime, labels: str | None = None) -> Sequence[LimitStanding]:
+        """See store.base.Account.standings."""
+        self._look()
+        self._refuse_senseless()
+        return self._sums.standings(utc_day(at), labels)
 
     def keep(self, run: str, sums: Mapping[str, Any]) -> None:
         """See store.base.Account.keep."""

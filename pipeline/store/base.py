@@ -13,6 +13,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from pipeline.records.budgets import Limit, LimitStanding
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -236,13 +238,34 @@ class Movable(Store, Protocol):
 
 
 class Account(Protocol):
-    """Spend over all runs of a store: the daily limit, and what deleted runs cost."""
+    """Spend over all runs of a store: the daily limit, limits of windows and labels, and what deleted runs cost."""
 
-    def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal) -> str | None:
+    def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal | None, labels: str = "") -> str | None:
         """Reserve `usd` for the UTC day of `at`; the slice's id, or None if the day would pass `limit`.
 
-        One lock over all processes of the store. `owner` is "host:pid:start"; a dead owner's open
-        slices count at their full amount.
+        Nor may a limit that was set and fits `labels` be passed by what is settled and reserved in its window. As one
+        step over all processes of the store, whatever days their clocks show. `owner` is "host:pid:start"; a dead
+        owner's open slices count at their full amount.
+
+        Args:
+            limit: None: it was spent already, so no limit is asked.
+            labels: Of the run (records.budgets.labels_text).
+        """
+
+    def set_limit(self, limit: Limit) -> None:
+        """Set a limit, or its amount; it holds for every reservation from then on, and counts earlier ones."""
+
+    def remove_limit(self, labels: str, per: str) -> bool:
+        """Remove the limit of these labels and this period; False: there is none."""
+
+    def limits(self) -> Sequence[Limit]:
+        """Return all limits that are set (records.budgets.ordered)."""
+
+    def standings(self, at: datetime, labels: str | None = None) -> Sequence[LimitStanding]:
+        """Return how each limit stands in its window that the UTC day of `at` is in.
+
+        Args:
+            labels: Only limits that fit a run with these; None: all.
         """
 
     def settle(self, slice_id: str, usd: Decimal) -> None:

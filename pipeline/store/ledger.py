@@ -9,16 +9,19 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock
 from pipeline.errors import StoreError, WriteFailed
+from pipeline.records.budgets import Limit, LimitStanding, SpendTally, Tallies, ordered, standing, window_of
 from pipeline.records.charge import amount
 from pipeline.records.structure import REMOVED, problem
 from pipeline.store.backend import Backend
 from pipeline.store.names import is_id, split
 
-#: Slice → [owner, amount]; the amount is what was reserved until it is settled.
+#: Slice → [owner, amount] and, where the run has any, its labels; the amount is what was reserved until it is settled,
+#: and then there is no owner.
 Slices = dict[str, list[str]]
 Change = Callable[[Slices], Slices | None]
 _TRIES = 200
@@ -26,6 +29,8 @@ _TRIES = 200
 _SHORTEST, _LONGEST = 0.002, 0.3
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _KEPT, _AGAIN = "kept", "kept-again"
+#: The limits of windows and labels.
+_LIMITS = "limits/all"
 #: What reading sums may raise where they make no sense.
 SENSELESS = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
 
@@ -37,16 +42,65 @@ class BackendAccount:
         self._backend = backend
         self._clock = clock
 
-    def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal) -> str | None:
-        """See store.base.Account.reserve."""
+    def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal | None, labels: str = "") -> str | None:
+        """See store.base.Account.reserve.
+
+        What a day has is exchanged whole, so two processes never share room of it. Windows of several days are looked
+        through before and after: of two that reserve at once on different days each sees the other, or is seen.
+        """
         check_amount(usd)
         day = utc_day(at)
         name = f"{day}.{self._clock.new_id()}"
+        entry = [owner, str(usd), labels] if labels else [owner, str(usd)]
+        if limit is None:
+            self._change(day, lambda slices: {**slices, name: entry})
+            return name
+        for number in range(_TRIES):
+            found = [each for each in self.limits() if each.fits(labels)]
+            elsewhere = self._tallies(found, day, but=day) if found else {}
+            if not self._change(day, partial(_added, name, entry, limit, found, elsewhere)):
+                return None
+            if all(each.left >= 0 for each in self.standings(at, labels)):
+                return name
+            self.settle(name, Decimal(0))
+            pause(number)
+        raise _busy()
 
-        def add(slices: Slices) -> Slices | None:
-            return None if _sum(slices) + usd > limit else {**slices, name: [owner, str(usd)]}
+    def set_limit(self, limit: Limit) -> None:
+        """See store.base.Account.set_limit."""
+        self._exchange(_LIMITS, lambda data: _limits_data({**_limits(data), limit.key: limit}))
 
-        return name if self._change(day, add) else None
+    def remove_limit(self, labels: str, per: str) -> bool:
+        """See store.base.Account.remove_limit."""
+
+        def remove(data: bytes) -> bytes | None:
+            known = _limits(data)
+            return _limits_data(known) if known.pop((labels, per), None) else None
+
+        return self._exchange(_LIMITS, remove)
+
+    def limits(self) -> Sequence[Limit]:
+        """See store.base.Account.limits."""
+        found = self._backend.get(_LIMITS)
+        return ordered(_limits(found[0]).values()) if found else []
+
+    def standings(self, at: datetime, labels: str | None = None) -> Sequence[LimitStanding]:
+        """See store.base.Account.standings."""
+        day = utc_day(at)
+        found = [each for each in self.limits() if labels is None or each.fits(labels)]
+        tallies = self._tallies(found, day) if found else {}
+        return [standing(each, day, tallies) for each in found]
+
+    def _tallies(self, limits: Sequence[Limit], day: str, but: str = "") -> dict[str, Mapping[str, SpendTally]]:
+        """Return what the days of the windows of limits have, one left out."""
+        windows = [window_of(each.per, day) for each in limits]
+        if all(window.last for window in windows):
+            days = sorted({each for window in windows for each in window.days()} - {but})
+        else:
+            names = (key.partition("/")[2] for key in self._backend.list("account/"))
+            days = [name for name in names if _DAY.fullmatch(name) and name != but]
+        rows = zip(days, self._all([f"account/{each}" for each in days]), strict=True)
+        return {each: _tally(self._slices(each, row[0])) for each, row in rows if row is not None}
 
     def settle(self, slice_id: str, usd: Decimal) -> None:
         """See store.base.Account.settle."""
@@ -55,7 +109,7 @@ class BackendAccount:
         def close(slices: Slices) -> Slices:
             if slice_id not in slices:
                 raise unknown_slice(slice_id)
-            return {**slices, slice_id: [slices[slice_id][0], str(usd)]}
+            return {**slices, slice_id: ["", str(usd), *slices[slice_id][2:]]}
 
         self._change(self._day_of(slice_id), close)
 
@@ -92,6 +146,10 @@ class BackendAccount:
                     self._slices(day, found[0])
             except StoreError as error:
                 yield f"{error.message} {error.hint}"
+        try:
+            self.limits()
+        except StoreError as error:
+            yield f"{error.message} {error.hint}"
         first, problems = self._sums(_KEPT)
         second, _ = self._sums(_AGAIN)
         yield from (f"{wrong.message} {wrong.hint}" for wrong in problems.values())
@@ -136,25 +194,31 @@ class BackendAccount:
         Raises:
             WriteFailed: The backend refuses, or others never let us.
         """
-        key = f"account/{day}"
+
+        def changed(data: bytes) -> bytes | None:
+            slices = change(self._slices(day, data) if data else {})
+            return None if slices is None else json.dumps(slices, separators=(",", ":")).encode()
+
+        return self._exchange(f"account/{day}", changed)
+
+    def _exchange(self, key: str, change: Callable[[bytes], bytes | None]) -> bool:
+        """Change an object (b"": it is not there yet) as `_change` does."""
         for number in range(_TRIES):
             try:
                 found = self._backend.get(key)
             except StoreError as error:
                 raise WriteFailed(error.message, hint=error.hint, code="account_refused", fatal=False) from None
-            slices = change(self._slices(day, found[0]) if found else {})
-            if slices is None:
+            data = change(found[0] if found else b"")
+            if data is None:
                 return False
-            data = json.dumps(slices, separators=(",", ":")).encode()
             try:
                 if self._backend.put_if(key, data, found[1] if found else "") is not None:
                     return True
             except OSError as error:
-                text = f"The account of {day} cannot be changed: {error.strerror}."
+                text = f"The account cannot be changed ({key}): {error.strerror}."
                 raise WriteFailed(text, code="account_refused", fatal=False) from error
             pause(number)
-        text = "The account cannot be changed: other processes keep changing it."
-        raise WriteFailed(text, code="account_busy", fatal=False)
+        raise _busy()
 
     def _day_of(self, slice_id: str) -> str:
         """Return the day of a slice; earlier versions named some without it."""
@@ -171,10 +235,10 @@ class BackendAccount:
         hint = f"Bring the object account/{day} back from a copy of the store, or an older version of it."
         what = f"The account of {day}"
         try:
-            slices = {str(name): [str(owner), str(usd)] for name, (owner, usd) in json.loads(data).items()}
+            slices = {str(name): _entry(*entry) for name, entry in json.loads(data).items()}
         except (ValueError, TypeError, AttributeError) as error:
             raise StoreError(f"{what} is damaged.", hint=hint, code="account_damaged") from error
-        for _, usd in slices.values():
+        for _, usd, *_ in slices.values():
             amount_of(usd, what, hint)
         return slices
 
@@ -236,4 +300,59 @@ def sums_of(text: Any, what: str, hint: str) -> Mapping[str, Any]:
 
 
 def _sum(slices: Slices) -> Decimal:
-    return sum((Decimal(usd) for _, usd in slices.values()), Decimal(0))
+    return sum((Decimal(usd) for _, usd, *_ in slices.values()), Decimal(0))
+
+
+def _entry(owner: Any, usd: Any, labels: Any = None) -> list[str]:
+    """Return a slice as it is stored.
+
+    Raises:
+        TypeError: It has more or fewer parts (by the call itself).
+    """
+    return [str(owner), str(usd)] if labels is None else [str(owner), str(usd), str(labels)]
+
+
+def _added(
+    name: str, entry: list[str], limit: Decimal, limits: Sequence[Limit], elsewhere: Tallies, slices: Slices
+) -> Slices | None:
+    """Return a day's slices with one more; None: the day's limit, or one of the others, has no room for it.
+
+    Args:
+        elsewhere: What other days of the limits' windows have.
+    """
+    usd, day = Decimal(entry[1]), name.partition(".")[0]
+    known = {**elsewhere, day: _tally(slices)}
+    if _sum(slices) + usd > limit or any(standing(each, day, known).left < usd for each in limits):
+        return None
+    return {**slices, name: entry}
+
+
+def _tally(slices: Slices) -> dict[str, SpendTally]:
+    """Return what slices come to, by labels."""
+    found: dict[str, SpendTally] = {}
+    for owner, usd, *labels in slices.values():
+        found.setdefault("".join(labels), SpendTally()).add(Decimal(usd), settled=not owner)
+    return found
+
+
+def _limits(data: bytes) -> dict[tuple[str, str], Limit]:
+    """Return the limits that are stored.
+
+    Raises:
+        StoreError: They are damaged.
+    """
+    try:
+        found = [Limit.from_json(each) for each in json.loads(data)] if data else []
+    except SENSELESS:
+        hint = f"Bring the object {_LIMITS} back from a copy of the store; or delete it, and set the limits again."
+        raise StoreError("The limits of the store are damaged.", hint=hint, code="account_damaged") from None
+    return {each.key: each for each in found}
+
+
+def _limits_data(limits: Mapping[tuple[str, str], Limit]) -> bytes:
+    return json.dumps([each.to_json() for each in limits.values()], separators=(",", ":")).encode()
+
+
+def _busy() -> WriteFailed:
+    text = "The account cannot be changed: other processes keep changing it."
+    return WriteFailed(text, code="account_busy", fatal=False)

@@ -1,0 +1,105 @@
+"""`budget`: limits on what the runs of a store spend, over windows of time and by label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+import click
+
+from pipeline.app.stores import open_account
+from pipeline.cli.options import F, json_option, own_option, store_option
+from pipeline.cli.run_options import Usd
+from pipeline.cli.store_context import here, store_words_here
+from pipeline.cli.text import PROGRAM, table, tell
+from pipeline.clock import SystemClock
+from pipeline.errors import ConfigError
+from pipeline.records.budgets import PERIODS, Limit, LimitStanding, labels_text
+from pipeline.records.charge import dollars
+
+_RUNNING = "Calls that are admitted from now on keep to it, also those of runs that are going."
+
+
+@click.group("budget")
+def budget() -> None:
+    """Limit what the runs of a store spend, per day, week, month or in total, for all or by label.
+
+    A run is labelled with --label KEY=VALUE. Windows are UTC days, ISO weeks (from Monday) and calendar months.
+    """
+
+
+def _which(command: str) -> Any:
+    """Return what adds the options that name a limit."""
+
+    def add(function: F) -> F:
+        per = own_option(f"budget-{command}", "--per", type=click.Choice(PERIODS), required=True, help="The window.")
+        label = own_option(f"budget-{command}", "--label", "labels", multiple=True, metavar="KEY=VALUE",
+                           help="Runs with this label; repeat for runs with all of them.  [default: all runs]",
+                           )  # fmt: skip
+        return label(per(function))
+
+    return add
+
+
+@budget.command("set")
+@_which("set")
+@own_option("budget-set", "--usd", type=Usd(none=False), required=True, metavar="USD", help="The limit.")
+@store_option
+@json_option
+def set_limit(labels: tuple[str, ...], per: str, usd: Decimal, store: str | None, as_json: bool) -> None:
+    """Set a limit, or change its amount. What was spent in its window before counts."""
+    account, limit = open_account(store), Limit(labels_text(labels), per, usd)
+    account.set_limit(limit)
+    now = SystemClock().now()
+    standing = next(each for each in account.standings(now) if each.limit.key == limit.key)
+    tell([_object(standing)], [f"Set: {limit.words}. {dollars(standing.left, 2)} is left.", _RUNNING], as_json=as_json)
+
+
+@budget.command("list")
+@store_option
+@json_option
+def list_limits(store: str | None, as_json: bool) -> None:
+    """List the limits with what is spent, reserved and left in their present windows."""
+    standings = open_account(store).standings(SystemClock().now())
+    tell(map(_object, standings), _lines(standings), as_json=as_json)
+
+
+@budget.command("remove")
+@_which("remove")
+@store_option
+@json_option
+def remove_limit(labels: tuple[str, ...], per: str, store: str | None, as_json: bool) -> None:
+    """Remove a limit."""
+    key = labels_text(labels)
+    if not open_account(store).remove_limit(key, per):
+        text = f"There is no limit per {per} for {key or 'all runs'}."
+        raise ConfigError(text, code="limit_not_found",
+                          hint=f"`{PROGRAM} budget list{store_words_here()}` shows the limits there are.")  # fmt: skip
+    said = {"label": key or None, "per": per, "removed": True}
+    tell([said], [f"Removed the limit per {per} for {key or 'all runs'}."], as_json=as_json)
+
+
+def _lines(standings: Sequence[LimitStanding]) -> Iterator[str]:
+    if not standings:
+        yield f"No limits are set{here()}."
+        yield f"`{PROGRAM} budget set --label team=maths --per month --usd 200{store_words_here()}` sets one."
+        return
+    rows = [
+        [each.limit.labels or "all runs", each.limit.per, each.window.first or "-", dollars(each.limit.usd, 2),
+         dollars(each.tally.spent, 2), dollars(each.tally.reserved, 2), dollars(each.left, 2)]
+        for each in standings
+    ]  # fmt: skip
+    head = ["Label", "Per", "Since", "Limit", "Spent", "Reserved", "Left"]
+    yield table(head, rows, right=head[3:])
+    if any(each.tally.reserved for each in standings):
+        yield "Reserved: worst cases of calls that are out, or of processes that died; it counts until it is settled."
+
+
+def _object(each: LimitStanding) -> dict[str, Any]:
+    """Return a limit for programs."""
+    return {
+        "label": each.limit.labels or None, "per": each.limit.per, "since": each.window.first or None,
+        "until": each.window.last or None, "limit_usd": each.limit.usd, "spent_usd": each.tally.spent,
+        "reserved_usd": each.tally.reserved, "left_usd": each.left,
+    }  # fmt: skip

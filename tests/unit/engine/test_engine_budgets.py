@@ -1,0 +1,168 @@
+"""Limits by label and over windows: held over runs, processes, deaths, batches and late settlements of a store."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline import Event, RunResult
+from pipeline.engine.daily import Daily, Ticket
+from pipeline.errors import BudgetExceeded
+from pipeline.records.budgets import Limit, LimitStanding
+from pipeline.store.base import Account
+from pipeline.store.memory import MemoryAccount, MemoryStore
+from pipeline.store.reader import load
+from pipeline.store.url import open_account
+from pipeline.testing import FakeClock
+from tests.unit.engine.saying import notes
+from tests.unit.engine.test_engine_daily import CLOCK, WORST, answering, items
+
+MATHS, PHYSICS = "team=maths", "team=physics"
+
+
+def run(store: MemoryStore, count: int, labels: str = MATHS, resume: str = "", **more: Any) -> RunResult:
+    options = {"concurrency": 3, **({} if resume else {"labels": labels}), **more.pop("options", {})}
+    more = {"store": store, "model": answering(), "options": options, "clock": FakeClock(), **more}
+    return items(count).resume(resume, **more) if resume else items(count).run(**more)
+
+
+def limited(usd: Decimal, per: str = "month", labels: str = MATHS) -> MemoryStore:
+    store = MemoryStore(FakeClock())
+    store.account().set_limit(Limit(labels, per, usd))
+    return store
+
+
+def standing(account: Account) -> LimitStanding:
+    (one,) = account.standings(CLOCK.now())
+    return one
+
+
+def test_labelled_runs_stop_at_their_limit_others_do_not_and_a_raised_one_lets_them_end() -> None:
+    limit = WORST * 4
+    store = limited(limit)
+    first = run(store, 3)
+    assert first.status == "completed"
+    stopped = run(store, 12)
+    error = stopped.error
+    assert isinstance(error, BudgetExceeded)
+    assert (stopped.detail, error.code, stopped.exit_code) == ("paused_budget", "limit_reached", 5)
+    assert f"the limit of {Limit(MATHS, 'month', limit).words}" in error.message
+    assert error.data["left"] in str(standing(store.account()).left)
+    assert "budget set --label team=maths --per month --usd USD" in error.hint
+    assert first.spent.usd + stopped.spent.usd == standing(store.account()).tally.spent <= limit
+    assert standing(store.account()).tally.reserved == 0
+    assert run(store, 12, PHYSICS).status == "completed"
+    # A resume keeps its run's labels.
+    assert run(store, 12, resume=stopped.run_id).detail == "paused_budget"
+    store.account().set_limit(Limit(MATHS, "month", WORST * 40))
+    ended = run(store, 12, resume=stopped.run_id)
+    assert ended.status == "completed"
+    assert standing(store.account()).tally.spent == first.spent.usd + ended.spent.usd
+
+
+def test_labels_of_a_run_are_recorded_and_can_be_given_as_a_mapping() -> None:
+    store = limited(Decimal(1))
+    made = run(store, 1, options={"labels": {"team": "maths", "exam": "n5"}})
+    assert load(store, made.run_id).labels == "exam=n5,team=maths"
+    assert {key.labels for key in load(store, made.run_id).spend} == {"exam=n5,team=maths"}
+    assert standing(store.account()).tally.spent == made.spent.usd > 0
+
+
+def test_a_run_without_a_label_counts_for_the_limit_of_the_store_and_a_window_ends() -> None:
+    store = limited(WORST * Decimal("1.1"), "week", "")
+    while run(store, 1, "").status == "completed":
+        pass
+    monday = CLOCK.now() + timedelta(days=7 - CLOCK.now().weekday())
+    assert run(store, 1, "", clock=FakeClock(monday)).status == "completed"
+
+
+def test_near_a_limit_there_is_one_warning() -> None:
+    events: list[Event] = []
+    store = limited(WORST * 5)
+    run(store, 9, options={"concurrency": 1}, listener=events.append)
+    assert len([text for text in notes(events) if "80 % of the limit of" in text and "team=maths" in text]) == 1
+
+
+def test_a_call_without_a_price_fits_under_no_limit() -> None:
+    daily = Daily(limited(Decimal(5)).account(), None, CLOCK, "h:1:x", labels=MATHS)
+    assert daily.limits()
+    error = daily.refusal(None)
+    assert error is not None
+    assert "--prices" in error.hint
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    costs=st.lists(
+        st.tuples(st.integers(1, 40), st.integers(0, 100), st.booleans(), st.integers(0, 2)), min_size=1, max_size=60
+    ),
+    month=st.integers(20, 400),
+    week=st.integers(20, 400),
+)
+def test_admitted_never_passes_a_limit_over_owners_days_and_deaths(
+    costs: Sequence[tuple[int, int, bool, int]], month: int, week: int
+) -> None:
+    """Each cost: worst case in cents, the share of it that is spent, whether its owner dies after, days passed."""
+    account, clock = MemoryAccount(FakeClock()), FakeClock(datetime(2026, 4, 1, tzinfo=UTC))
+    account.set_limit(Limit(MATHS, "month", Decimal(month) / 100))
+    account.set_limit(Limit("", "week", Decimal(week) / 100))
+    labels = (MATHS, PHYSICS, "")
+    owners = [Daily(account, None, clock, f"host:{n}:x", labels=labels[n]) for n in range(3)]
+    out: list[list[tuple[Ticket, Decimal]]] = [[], [], []]
+    for place, (cents, share, dies, days) in enumerate(costs):
+        owner, high = place % 3, Decimal(cents) / 100
+        clock.advance(days * 86400)
+        if (ticket := owners[owner].take(high)) is not None:
+            out[owner].append((ticket, high * share / 100))
+        if dies:
+            out[owner].clear()
+            owners[owner] = Daily(account, None, clock, f"host:{owner}:later", labels=labels[owner])
+        elif len(out[owner]) > 2:
+            owners[owner].give_back(*out[owner].pop(0))
+        assert all(each.left >= 0 for each in account.standings(clock.now()))
+
+
+_CHILD = """
+import os, sys
+from decimal import Decimal
+from pipeline.clock import SystemClock
+from pipeline.engine.daily import Daily
+from pipeline.store.url import open_account
+url, number, dies = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "dies"
+labels = "team=maths" if number % 2 else "level=higher,team=maths"
+daily = Daily(open_account(url), None, SystemClock(), f"host:{number}:x", labels=labels)
+taken = 0
+while taken < 60 and (ticket := daily.take(Decimal("0.02"))) is not None:
+    taken += 1
+    daily.give_back(ticket, Decimal("0.01"))
+print(taken, flush=True)
+if dies:
+    os._exit(9)
+daily.leave()
+"""
+
+
+@pytest.mark.parametrize("scheme", ["files", "sqlite"])
+def test_processes_at_once_never_pass_a_limit_and_a_dead_one_s_slices_count(tmp_path: Path, scheme: str) -> None:
+    url = f"{scheme}:{tmp_path}/runs"
+    open_account(url).set_limit(Limit(MATHS, "total", Decimal(1)))
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", _CHILD, url, str(number), "dies" if number == 2 else "lives"],
+            stdout=subprocess.PIPE, text=True,
+        )
+        for number in range(4)
+    ]  # fmt: skip
+    taken = sum(int(child.communicate(timeout=60)[0]) for child in children)
+    (one,) = open_account(url).standings(CLOCK.now())
+    assert taken * Decimal("0.01") <= one.tally.total <= Decimal(1)
+    assert taken >= 60
