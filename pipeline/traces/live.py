@@ -27,7 +27,7 @@ from pipeline.traces.spans import Span, Tree
 _LOOK_VARIABLE, _LOOK_SECONDS = "OTEL_BSP_SCHEDULE_DELAY", 5.0
 _REPORT_VARIABLE, _REPORT_SECONDS = "OTEL_METRIC_EXPORT_INTERVAL", 60.0
 #: How long the end of the program waits for a collector that answered so far.
-LAST_SECONDS = 2.0
+LAST_SECONDS, _LOOK_AGAIN = 2.0, 0.05
 _BEGUN = frozenset({"run_started", "run_resumed"})
 
 
@@ -80,8 +80,9 @@ class LiveTraces:
         self._measures = Measures(self._meter.instruments) if self._meter is not None else None
         self._wake, self._closing = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
-        #: A sentence was told; the last request had no answer; all was sent.
-        self._told = self._silent = self._done = False
+        self._saying = threading.Lock()
+        #: A sentence was told; all was sent.
+        self._told = self._done = False
 
     def __call__(self, event: Event) -> None:
         """Hear an event; it takes no time."""
@@ -99,9 +100,12 @@ class LiveTraces:
             return
         self._closing.set()
         self._wake.set()
-        self._thread.join(0 if self._silent else LAST_SECONDS)
-        if not self._done and not self._told:
-            self._say("it does not answer in time")
+        until = self._clock.monotonic() + LAST_SECONDS
+        while self._thread.is_alive() and not self._collector.silent and self._clock.monotonic() < until:
+            self._thread.join(_LOOK_AGAIN)
+        if not self._done:
+            refused = self._collector.refused
+            self._say("it does not answer in time" if refused is None else refused.reason)
         self._collector.close()
 
     # --- the thread ---------------------------------------------------------------------------------
@@ -114,7 +118,7 @@ class LiveTraces:
             closing = self._closing.is_set()
             sent = self._look(store)
             self._done = closing and sent
-            if self._meter is not None and not self._silent and (closing or self._clock.monotonic() >= due):
+            if self._meter is not None and not self._collector.silent and (closing or self._clock.monotonic() >= due):
                 due = self._clock.monotonic() + report
                 self._report()
             if closing:
@@ -146,7 +150,6 @@ class LiveTraces:
                 return True
             for portion in portions([*run.unsent]):
                 refused = self._collector.send(portion)
-                self._silent = refused is not None and not refused.status
                 if refused is not None:
                     self._say(refused.reason)
                     return False
@@ -178,8 +181,9 @@ class LiveTraces:
 
     def _say(self, why: str) -> None:
         """Tell, once, that traces are missing there, and how to send them later."""
-        if not self._told:
-            self._told = True
+        with self._saying:
+            told, self._told = self._told, True
+        if not told:
             command = self._command(self._runs[0].run if self._runs else "RUN")
             self._tell(
                 f"The traces cannot be sent to {self._collector.shown} now: {why}. The run does not wait for it; "

@@ -131,9 +131,19 @@ class Collector:
         kept = {key: value for key, value in self._resource.attributes.items() if key != _INSTANCE or key in given}
         self._of_spans = Resource(kept)
 
+    @property
+    def refused(self) -> NotTaken | None:
+        """Return what came of the last request for spans; any thread may ask."""
+        return self._line.refused
+
+    @property
+    def silent(self) -> bool:
+        """Return whether it had no answer: more requests of the same may be tried."""
+        refused = self._line.refused
+        return refused is not None and not refused.status
+
     def send(self, spans: Sequence[Span]) -> NotTaken | None:
         """Send spans; return why they were not taken, None where they were. It may take as long as OTLP allows."""
-        self._line.refused = None
         sent = self._spans.export([self._readable(span) for span in spans])
         if self._line.refused is None and sent is not SpanExportResult.SUCCESS:
             return NotTaken(0, "the spans cannot be encoded")

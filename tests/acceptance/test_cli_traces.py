@@ -1,0 +1,101 @@
+"""`--otel` and `traces` as people type them, at a real receiver, with a server that keeps a bill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.app.stores import open_store
+from pipeline.cost.ledger import LedgerRow, rows
+from pipeline.store.reader import all_records, resolve
+from tests.said import Cli
+from tests.sample_runs import failed_run, original_run
+from tests.servers.billing import BillingServer
+from tests.servers.otlp import Receiver, attributes, receiving
+
+COURSE = ("lessons", "--subject", "maths", "--level", "n5", "--lessons", "2", "--yes", "--quiet")
+
+
+@pytest.fixture
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_SDK_DISABLED"):
+        monkeypatch.delenv(name, raising=False)
+    with receiving() as found:
+        yield found
+
+
+def ledger(root: Path) -> list[LedgerRow]:
+    store = open_store(f"files:{root}")
+    return rows(all_records(store, resolve(store, "latest")))
+
+
+def agree(calls: list[dict[str, Any]], found: list[LedgerRow]) -> None:
+    """As many calls as rows; tokens and dollars equal, call by call."""
+    by_seq = {said["course_pipeline.call.seq"]: said for said in calls}
+    assert len(calls) == len(by_seq) == len(found) > 0
+    for row in found:
+        said = by_seq[row.seq]
+        assert said["gen_ai.usage.input_tokens"] + said["gen_ai.usage.output_tokens"] == sum(row.tokens.values())
+        assert Decimal(repr(said["gen_ai.usage.cost.amount"])) == row.usd
+
+
+def test_course_is_sent_as_the_ledger_and_the_bill_have_it_while_it_is_made_and_again(
+    cli: Cli, server: BillingServer, receiver: Receiver, root: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
+    assert cli(*COURSE).code == 0
+    agree([attributes(span) for span in receiver.of_kind("call")], ledger(root))
+    assert "sk-ant-api03" not in str(receiver.spans)
+    live = sorted(span.SerializeToString() for span in receiver.spans)
+    assert {metric.name for metric in receiver.metrics} >= {"gen_ai.client.operation.cost"}
+    receiver.spans.clear()
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT")
+    said = cli("traces", "latest", "--endpoint", receiver.url, "--json")
+    assert said.code == 0, said.err
+    (row,) = said.json()
+    assert (row["calls"], row["spans"]) == (len(ledger(root)), len(live))
+    assert sorted(span.SerializeToString() for span in receiver.spans) == live
+
+
+def test_start_without_a_collector_ends_as_ever_and_names_the_command_once(
+    cli: Cli, server: BillingServer, root: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    said = cli(*COURSE, "--otel", "--json")
+    objects = said.json()
+    assert said.code == 0
+    assert objects[-1]["type"] == "result"
+    assert objects[-1]["status"] == "completed"
+    told = said.out.count("./pipeline.sh traces ") + said.err.count("./pipeline.sh traces ")
+    assert told == 1
+
+
+def test_no_otel_sends_nothing(
+    cli: Cli, receiver: Receiver, root: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
+    assert cli(*COURSE, "--model", "offline", "--no-otel").code == 0
+    assert not receiver.requests
+
+
+def test_crashed_run_and_one_of_the_original_system_are_sent(cli: Cli, receiver: Receiver, root: Path) -> None:
+    run = failed_run(root)
+    said = cli("traces", run, "--endpoint", receiver.url)
+    assert said.code == 0
+    assert "4 calls" in said.out
+    assert len(receiver.of_kind("call")) == len(ledger(root)) == 4
+    assert cli("traces", original_run(root), "--endpoint", receiver.url, "--json").json()[0]["calls"] == 0
+
+
+def test_collector_that_is_down_is_an_error_of_the_command(
+    cli: Cli, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.2")
+    said = cli("traces", failed_run(root), "--endpoint", "http://127.0.0.1:9")
+    assert said.code == 7
+    assert "127.0.0.1:9" in said.err
