@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.traces import sending
 from pipeline.cli.displays import asker, display
 from pipeline.cli.errors import error_json, word_for
 from pipeline.cli.progress import Quiet
@@ -40,6 +39,8 @@ _MOST_NODES = 40
 
 def watched(execution: Execution, how: Display, start: Starter) -> int:
     """Start something under a display, print how it ended, and return the exit code."""
+    from pipeline.app.traces import sending
+
     shown = display(quiet=how.quiet, json=how.json)
     with sending(execution, how, shown, warn) as heard:
         return _watched(execution, how, shown, heard, start)
