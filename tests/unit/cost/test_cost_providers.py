@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.cost.ledger import rows
+from pipeline.cost.ledger import COLUMNS, rows
 from pipeline.cost.prices import PriceBook
 from pipeline.cost.rates import list_of, provider_at, published_id
 from pipeline.cost.report import NOWHERE, of_ledger, of_sums, report
@@ -122,7 +122,7 @@ def test_ledger_names_who_billed_and_what_names_nobody_is_anthropics() -> None:
     again = [decode_fact(json.loads(encode_fact(fact))) for fact in started]
     found = rows([Record(n, "2026-11-29T10:00:00.000Z", 1, fact) for n, fact in enumerate(again, 1)])
     assert [row.provider for row in found] == ["anthropic", "bedrock"]
-    assert found[1].to_csv()[-1] == found[1].to_json()["provider"] == "bedrock"
+    assert found[1].to_csv()[COLUMNS.index("provider")] == found[1].to_json()["provider"] == "bedrock"
     lines = report(of_ledger(found), "provider").lines
     assert [line.key for line in lines] == ["anthropic", "bedrock"]
     sums: list[dict[str, Any]] = [{"calls": 2, "usd": 1}, {"calls": 1, "usd": 2, "provider": "vertex"}]
