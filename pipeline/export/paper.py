@@ -34,13 +34,12 @@ def _document(view: CourseView, sheet: Worksheet, title: str, blocks: Sequence[D
     """Return a document whose letters are `size` points high."""
     language, _, country = region_of(view.bundle.course).language.partition("-")
     label = sheet.label if sheet.difficulty else ""
-    stated = any(view.bundle.course.get(name) for name in view.rights)
     foot = [view.title, f"Lesson {sheet.lesson.order}", label, "Offline draft" if view.bundle.draft else ""]
     return {
         "title": plain(title), "lang": language, "region": country or None,
         "paper": "us-letter" if country == "US" else "a4",
         "foot": " · ".join(filter(None, foot)), "blocks": list(blocks), "size": size,
-        "about": view.rights_line, "rights": view.rights_line if stated else "",
+        "about": view.rights_line, "rights": " ".join(view.stated_rights),
     }  # fmt: skip
 
 

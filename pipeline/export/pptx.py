@@ -45,7 +45,7 @@ class _Slides:
     def made(self) -> bytes:
         lesson = self._lesson
         place = f"{self._view.title} · {lesson.type.lower()} {lesson.order}"
-        self._deck.cover(lesson.title, [lesson.lesson["outcome"], place, self._view.rights_line])
+        self._deck.cover(lesson.title, [lesson.lesson["outcome"], place, *self._view.stated_rights])
         explained = False
         for card in lesson.cards:
             if card["kind"] == "explainer" and not explained:

@@ -41,6 +41,9 @@ class SubjectKind:
     #: How a setting is chosen: in the scheme, and for one lesson.
     context: str
     setting: str
+    #: Where lessons play, and what may become of the setting of an entry.
+    settings: str
+    moved: str
     #: A label of a lesson, a heading, and what no text may refer to.
     label: str
     mathematics: str
@@ -71,6 +74,8 @@ _NUMBERS = SubjectKind(
     context="The context is one everyday setting[[inside]] that the numbers fit; no betting, alcohol, weight, crime, "
     "death or weapon.",
     setting="Choose the setting so that it fits one of these places and the numbers of the points.",
+    settings="Settings are everyday ones from the task, natural for its places: [[natural]].",
+    moved="The setting of the entry may be moved to one of these places.",
     label='"Simplifying surds with a square factor". "Introduction to surds" says nothing.',
     mathematics="Mathematics in text",
     outside="no document, link, book, video or brand",
@@ -99,6 +104,9 @@ _WORDS = SubjectKind(
     "the points themselves are about them.",
     setting="Where the lesson needs everyday people and places, these serve; people and places of history and of texts "
     "stay what they are.",
+    settings="Settings are where the matter of the points is met: its time and place, its text, its conversation. "
+    "People and places of history and of texts stay what they are.",
+    moved="They serve where an everyday person or place is needed; the matter of the entry stays where it is.",
     label='"Explaining why towns grew so fast". "Introduction to towns" says nothing.',
     mathematics="Numbers and formulas in text, where something is counted",
     outside="no document or book that is not quoted, and no link, video or brand",

@@ -145,7 +145,7 @@ def publish(ctx: StepContext) -> dict[str, Any]:
     bundle, formats = make_bundle(ctx), listed(str(ctx.options.get("downloads") or ""))
     bundle = replace(bundle, downloads=downloads(CourseView(bundle), formats))
     receipt = ctx.services["publisher"].publish(bundle, overwrite=bool(ctx.options.get("overwrite")))
-    with_ = {"with": ", ".join(formats)} if formats else {}
+    with_ = {"with": ", ".join(formats)} if bundle.downloads else {}
     return {"path": bundle.name, "content_hash": receipt.content_hash, "files": receipt.files, **with_}
 
 

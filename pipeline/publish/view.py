@@ -254,6 +254,11 @@ class CourseView:
         return " ".join(f"{names[name]}: {said.rstrip('.')}." for name, said in self.rights.items())
 
     @property
+    def stated_rights(self) -> list[str]:
+        """Return that line for pages that pupils see; none where the catalogue names neither."""
+        return [self.rights_line] if any(self.bundle.course.get(name) for name in self.rights) else []
+
+    @property
     def assessment(self) -> Mapping[str, Any]:
         """Return how the course is assessed."""
         return self.bundle.course.get("assessment") or {}
