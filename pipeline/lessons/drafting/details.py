@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.frameworks import region_of
+from pipeline.lessons.course_words import examples_of
 from pipeline.lessons.drafting.course import outcomes, printable
 from pipeline.lessons.drafting.exam import timed_components
+from pipeline.publish.view import has_calculators
 
 Json = dict[str, Any]
 
@@ -28,17 +30,20 @@ def details(course: Mapping[str, Any], entries: Sequence[Mapping[str, Any]], ord
     entry = next(entry for entry in entries if entry["order"] == order)
     exam = entry["lesson_type"] == "mock_exam"
     titles = {outcome.id: outcome.title for outcome in outcomes(course)}
-    region = region_of(course)
+    region, in_words = region_of(course), examples_of(str(course["subject"])) == "examples_words"
     place = region.places[order * 7 % len(region.places)]
+    # A subject in words has its setting in its points.
+    context = "The time, the place and the texts of the points" if in_words else _SETTINGS[order % len(_SETTINGS)]
+    calculators = has_calculators(course) or not in_words
     names = [printable(titles.get(ref, ref), 80) for ref in entry["outcome_refs"]]
     return {
         "order": order,
-        "calculator": "exam_conditions" if exam else "mixed",
+        "calculator": "exam_conditions" if exam else "mixed" if calculators else "non_calc",
         "minutes": exam_minutes(course) if exam else LESSON_MINUTES,
         "prerequisites": needed(entries, entry),
         "summary": _summary(entry["lesson_type"], names),
         "emphasis": [_EMPHASIS[entry["lesson_type"]]],
-        "context": _SETTINGS[order % len(_SETTINGS)].format(place=place, evening=region.evening),
+        "context": context.format(place=place, evening=region.evening),
     }
 
 

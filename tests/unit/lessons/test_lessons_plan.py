@@ -8,6 +8,7 @@ import pytest
 
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.course import Course
+from pipeline.lessons.drafting.details import details
 from pipeline.lessons.outline_checks import entry_problems, outline_problems
 from pipeline.lessons.plan import POINT_LIMITS, make_plan
 from pipeline.lessons.schemas import EntryDetails, Outline, OutlineEntry
@@ -153,3 +154,11 @@ def test_entry_faults_are_named() -> None:
         "prerequisites: [3] are not earlier than lesson 3",
         "minutes: 120, wanted 30 to 100",
     ]
+
+
+def test_offline_scheme_of_a_subject_in_words_has_no_shop_and_no_calculator() -> None:
+    entries = [{"order": 1, "lesson_type": "teach", "block": "b", "outcome_refs": ["o"]}]
+    course = {"subject": "history", "groups": []}
+    made = details(course, entries, 1)
+    assert (made["calculator"], made["context"]) == ("non_calc", "The time, the place and the texts of the points")
+    assert details(course | {"subject": "mathematics"}, entries, 1)["calculator"] == "mixed"
