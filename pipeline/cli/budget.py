@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any
 
 import click
 
@@ -29,7 +28,7 @@ def budget() -> None:
     """
 
 
-def _which(command: str) -> Any:
+def _which(command: str) -> Callable[[F], F]:
     """Return what adds the options that name a limit."""
 
     def add(function: F) -> F:
@@ -53,7 +52,7 @@ def set_limit(labels: tuple[str, ...], per: str, usd: Decimal, store: str | None
     account.set_limit(limit)
     now = SystemClock().now()
     standing = next(each for each in account.standings(now) if each.limit.key == limit.key)
-    tell([_object(standing)], [f"Set: {limit.words}. {dollars(standing.left, 2)} is left.", _RUNNING], as_json=as_json)
+    tell([standing.to_json()], [f"Set: {limit.words}. {dollars(standing.left, 2)} is left.", _RUNNING], as_json=as_json)
 
 
 @budget.command("list")
@@ -62,7 +61,7 @@ def set_limit(labels: tuple[str, ...], per: str, usd: Decimal, store: str | None
 def list_limits(store: str | None, as_json: bool) -> None:
     """List the limits with what is spent, reserved and left in their present windows."""
     standings = open_account(store).standings(SystemClock().now())
-    tell(map(_object, standings), _lines(standings), as_json=as_json)
+    tell((each.to_json() for each in standings), _lines(standings), as_json=as_json)
 
 
 @budget.command("remove")
@@ -94,12 +93,3 @@ def _lines(standings: Sequence[LimitStanding]) -> Iterator[str]:
     yield table(head, rows, right=head[3:])
     if any(each.tally.reserved for each in standings):
         yield "Reserved: worst cases of calls that are out, or of processes that died; it counts until it is settled."
-
-
-def _object(each: LimitStanding) -> dict[str, Any]:
-    """Return a limit for programs."""
-    return {
-        "label": each.limit.labels or None, "per": each.limit.per, "since": each.window.first or None,
-        "until": each.window.last or None, "limit_usd": each.limit.usd, "spent_usd": each.tally.spent,
-        "reserved_usd": each.tally.reserved, "left_usd": each.left,
-    }  # fmt: skip

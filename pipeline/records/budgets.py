@@ -165,6 +165,14 @@ class LimitStanding:
         """Return what can still be admitted, in USD; below 0 where a bill was above its worst case."""
         return self.limit.usd - self.tally.total
 
+    def to_json(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {
+            "label": self.limit.labels or None, "per": self.limit.per, "since": self.window.first or None,
+            "until": self.window.last or None, "limit_usd": self.limit.usd, "spent_usd": self.tally.spent,
+            "reserved_usd": self.tally.reserved, "left_usd": self.left,
+        }  # fmt: skip
+
 
 def standing(limit: Limit, day: str, tallies: Tallies) -> LimitStanding:
     """Return how a limit stands in the window of a UTC day."""

@@ -12,7 +12,7 @@ that claim is created). Keys of objects, each an opaque value that is replaced a
     runs/ID/x/NAME                damaged bytes that a repair keeps
     runs/ID/late/NAME             lines that an owner left which had lost the run (fenced records)
     runs/ID/parts/QUOTED/x/NAME   the same two of a part; QUOTED is PATH by `urllib.parse.quote(PATH, safe="")`
-    account/DAY, kept/ID, kept-again/ID
+    account/DAY, kept/ID, kept-again/ID, limits/all
 """
 
 from __future__ import annotations

@@ -15,9 +15,10 @@ from starlette.responses import Response
 from pipeline.app.cost_bars import bar_of, columns, dated, shares
 from pipeline.app.cost_documents import CAUSE_WORDS, REASON_WORDS, reconciled_json, report_json, report_rows
 from pipeline.app.cost_report import Range, Statement, day_spend, read_all, reconciled
+from pipeline.app.stores import open_account
 from pipeline.clock import iso
 from pipeline.cost.report import Report, at_least, report
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, StoreError
 from pipeline.llm.admin import KEY_VARIABLE
 from pipeline.records.spreadsheet import csv_text
 from pipeline.ui.desk import Desk
@@ -25,7 +26,7 @@ from pipeline.ui.pages import Data, PageRoute, RawRoute, StreamRoute, WriteRoute
 
 #: What the page sums by, with the word for it.
 GROUPS: Mapping[str, str] = {
-    "day": "Day", "model": "Model", "provider": "Provider", "step": "Step", "course": "Course",
+    "day": "Day", "model": "Model", "provider": "Provider", "step": "Step", "course": "Course", "label": "Label",
     "token_kind": "Kind of token", "call_kind": "Kind of call", "run": "Run",
 }  # fmt: skip
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -48,6 +49,7 @@ def _costs(desk: Desk, request: Request) -> Data:
         **asked,
         "groups": [{"by": by, "word": word} for by, word in GROUPS.items()],
         "today": today.to_json(),
+        "budgets": _budgets(desk),
         "lines": found.get("line", []),
         "total": total,
         "waste": [{"cause": cause or None, "words": words, "usd": at_least(made.total.waste[cause])}
@@ -59,6 +61,14 @@ def _costs(desk: Desk, request: Request) -> Data:
         "shares": [shares(bar, most) for bar in bars] if made.by != "day" and most else [],
         "admin_key": bool(os.environ.get(KEY_VARIABLE, "").strip()),
     }  # fmt: skip
+
+
+def _budgets(desk: Desk) -> list[dict[str, Any]] | None:
+    """Return the limits of the store as they stand; None: the account cannot be read."""
+    try:
+        return [each.to_json() for each in open_account(desk.store_url).standings(desk.clock.now())]
+    except StoreError:
+        return None
 
 
 class _Reading(NamedTuple):

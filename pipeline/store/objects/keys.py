@@ -11,6 +11,7 @@ runs/ID/s/FIRST-LAST         256 appends once more, in one object; with -N: the 
 runs/ID/x/NAME               damaged bytes that a repair moved away
 account/DAY, kept/ID         the spend of a day; the sums of a deleted run
 kept-again/ID                the same sums once more: they are known nowhere else
+limits/all                   the limits of windows and labels
 claims/HASH/ID               a run that holds this claim
 claims/HASH.lease            who is just creating one
 proof/RANDOM                 a test of the server's conditional puts

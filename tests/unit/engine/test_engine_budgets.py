@@ -24,7 +24,9 @@ from pipeline.store.reader import load
 from pipeline.store.url import open_account
 from pipeline.testing import FakeClock
 from tests.unit.engine.saying import notes
-from tests.unit.engine.test_engine_daily import CLOCK, WORST, answering, items
+from tests.unit.engine.test_engine_batches import ONE, World
+from tests.unit.engine.test_engine_batches import world as world
+from tests.unit.engine.test_engine_daily import CLOCK, WORST, Died, answering, items
 
 MATHS, PHYSICS = "team=maths", "team=physics"
 
@@ -166,3 +168,34 @@ def test_processes_at_once_never_pass_a_limit_and_a_dead_one_s_slices_count(tmp_
     (one,) = open_account(url).standings(CLOCK.now())
     assert taken * Decimal("0.01") <= one.tally.total <= Decimal(1)
     assert taken >= 60
+
+
+def test_batch_that_is_answered_later_counts_at_what_it_cost(world: World) -> None:
+    """Its worst case is held while it is out, also when the process has left; then what it cost."""
+    assert isinstance(world.store, MemoryStore)
+    account = world.store.account()
+    account.set_limit(Limit(MATHS, "month", Decimal(5)))
+    first = world.go(no_wait=True, labels=MATHS)
+    assert first.spent.high > 0
+    assert standing(account).tally.total == first.spent.high
+    world.paid_once(done := world.go(ONE, first.run_id))
+    assert standing(account).tally.total == done.spent.usd < first.spent.high
+
+
+def test_batch_is_refused_where_a_limit_has_no_room_for_it(world: World) -> None:
+    assert isinstance(world.store, MemoryStore)
+    world.store.account().set_limit(Limit("", "total", Decimal("0.000001")))
+    stopped = world.go()
+    assert isinstance(stopped.error, BudgetExceeded)
+    assert (stopped.error.code, world.sizes) == ("limit_reached", [])
+
+
+def test_who_needs_room_days_later_settles_what_a_dead_process_left_open(tmp_path: Path) -> None:
+    died = Died(tmp_path)
+    known = died.state.total.usd + died.state.total.high
+    account = open_account(died.url)
+    account.set_limit(Limit("", "total", known + WORST * 4))
+    assert account.standings(CLOCK.now())[0].tally.reserved == 1
+    result = died.go(days=12, concurrency=1)
+    assert result.status == "completed", result.error
+    assert account.standings(CLOCK.now())[0].tally.total == known + result.spent.usd

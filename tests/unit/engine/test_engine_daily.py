@@ -251,8 +251,8 @@ class Died:
         total: Decimal = open_account(self.url).total(self.day)
         return total
 
-    def go(self, resume: str = "", **options: Any) -> RunResult:
-        clock = FakeClock(datetime.combine(self.day, datetime.max.time(), UTC) - timedelta(hours=1))
+    def go(self, resume: str = "", *, days: int = 0, **options: Any) -> RunResult:
+        clock = FakeClock(datetime.combine(self.day, datetime.max.time(), UTC) + timedelta(days=days, hours=-1))
         more: Any = {"store": open_store(self.url, clock), "account": open_account(self.url, clock), "clock": clock,
                      "model": answering(), "options": options}  # fmt: skip
         return items(4).resume(resume, **more) if resume else items(4).run(**more)

@@ -16,6 +16,7 @@ from pipeline.engine.daily import Daily
 from pipeline.engine.remote import worker
 from pipeline.engine.remote.messages import Notices
 from pipeline.errors import BudgetExceeded, ModelUnavailable
+from pipeline.records.budgets import Limit
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
 from pipeline.store.parts import part_records
@@ -126,6 +127,16 @@ def test_day_is_one_for_all_workers(shared: Store, workers: Executor) -> None:
     assert (done.detail, done.error.code) == ("paused_budget", "day_limit_reached")
     assert done.spent.usd + done.spent.high <= limit
     assert account.total(SystemClock().now().date()) <= limit
+
+
+def test_limit_of_a_label_is_one_for_all_workers(shared: Store, workers: Executor) -> None:
+    account, limit = open_account(shared.url), WORST * 3
+    account.set_limit(Limit("team=maths", "month", limit))
+    done = run(course(count=30), shared, workers, {"labels": "team=maths"})
+    assert done.error is not None
+    assert (done.detail, done.error.code) == ("paused_budget", "limit_reached")
+    (one,) = account.standings(SystemClock().now())
+    assert done.spent.usd + done.spent.high <= one.tally.total <= limit
 
 
 def test_day_gets_back_what_a_worker_that_died_had_reserved(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from pipeline.app.stores import open_account
 from pipeline.app.words import plain
 from pipeline.clock import SystemClock
 from pipeline.cost.report import report
+from pipeline.records.budgets import Limit
 from pipeline.ui.costs import GROUPS
 from tests.desks import Served
 from tests.runs import BEGIN, Script
@@ -86,6 +87,20 @@ def test_today_is_what_the_account_has_beside_the_limit(
     page = desk.get("costs").text
     assert "$1.25" in page
     assert "of $20.00" in page
+
+
+def test_limits_are_shown_with_what_is_spent_reserved_and_left(desk: Served, root: Path) -> None:
+    assert desk.data("costs")["budgets"] == []
+    account, now = open_account(f"files:{root}"), SystemClock().now()
+    account.set_limit(Limit("team=maths", "total", Decimal(5)))
+    account.settle(str(account.reserve("h:1:1", Decimal(2), now, Decimal(20), "team=maths")), Decimal("1.25"))
+    account.reserve("h:1:1", Decimal("0.5"), now, Decimal(20), "team=maths")
+    (shown,) = desk.data("costs")["budgets"]
+    assert (shown["label"], shown["per"], shown["limit_usd"]) == ("team=maths", "total", 5)
+    assert (shown["spent_usd"], shown["reserved_usd"], shown["left_usd"]) == (1.25, 0.5, 3.25)
+    page = desk.get("costs").text
+    assert "team=maths" in page
+    assert "$3.25" in page
 
 
 def test_days_can_be_chosen_and_a_wrong_one_is_refused(desk: Served) -> None:
