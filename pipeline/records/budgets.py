@@ -6,7 +6,6 @@ A run's labels are one text everywhere: `project=x,team=maths`, sorted by key; "
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -77,7 +76,8 @@ def window_of(per: str, day: str) -> Window:
         monday = at - timedelta(days=at.weekday())
         return Window(str(monday), str(monday + timedelta(days=6)))
     if per == MONTH:
-        return Window(str(at.replace(day=1)), str(at.replace(day=monthrange(at.year, at.month)[1])))
+        following = (at.replace(day=28) + timedelta(days=4)).replace(day=1)
+        return Window(str(at.replace(day=1)), str(following - timedelta(days=1)))
     return Window()
 
 

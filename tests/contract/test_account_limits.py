@@ -80,7 +80,7 @@ def test_a_limit_counts_only_what_bears_its_labels_and_what_was_spent_before_it_
     assert take(account, "0.2", labels_text(["level=higher", MATHS])) is None
     assert take(account, "0.4", MATHS)
     standings = account.standings(AT, MATHS)
-    assert [(each.limit.labels, each.tally.reserved) for each in standings] == [(MATHS, 1)]
+    assert [(each.limit.labels, each.tally.reserved) for each in standings] == [(MATHS, Decimal(1))]
 
 
 def test_what_is_settled_is_spent_also_late_and_above_its_reservation(account: Account) -> None:
@@ -89,7 +89,7 @@ def test_what_is_settled_is_spent_also_late_and_above_its_reservation(account: A
     assert name
     account.settle(name, Decimal("0.2"))
     (one,) = account.standings(AT)
-    assert (one.tally.spent, one.tally.reserved, one.left) == (Decimal("0.2"), 0, Decimal("0.8"))
+    assert (one.tally.spent, one.tally.reserved, one.left) == (Decimal("0.2"), Decimal(0), Decimal("0.8"))
     assert take(account, "0.5", MATHS)
     account.settle(name, Decimal("0.7"))
     assert left(account) == [Decimal("-0.2")]
