@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.start import store_words_of
 from pipeline.app.stores import head_of, open_store
-from pipeline.clock import SystemClock, iso
+from pipeline.clock import SystemClock
 from pipeline.cost.ledger import LedgerRow, ledger
-from pipeline.engine.events import Event, Listener
-from pipeline.errors import ConfigError, PublishError
+from pipeline.errors import PublishError
 from pipeline.extras import is_installed, not_installed, packages
 from pipeline.records.codec import Record, decode_line
-from pipeline.settings import Display, Execution
+from pipeline.settings import Execution
 from pipeline.store.base import Head, Store
 from pipeline.store.imports import import_lines
 from pipeline.store.reader import all_records
 
 if TYPE_CHECKING:
     from pipeline.traces.call import Told
+    from pipeline.traces.live import LiveTraces
     from pipeline.traces.spans import Span
 
 EXTRA = "otel"
@@ -44,61 +43,24 @@ def _exports(signal: str) -> bool:
     return os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip().lower() != _NONE
 
 
-@contextmanager
-def sending(execution: Execution, how: Display, shown: Listener, warn: Callable[[str], None]) -> Iterator[Listener]:
-    """Give the listener of a start within a `with`: `shown`, and what sends traces where that is wanted.
+def live_traces(execution: Execution, *, content: bool, tell: Callable[[str], None]) -> LiveTraces:
+    """Return what hears the events of runs in a start's store, and sends their traces from a thread of its own.
 
     Args:
-        warn: Takes what is to be told when nothing is shown any more.
+        content: With prompts and replies.
+        tell: Takes the one sentence about a collector that does not take them; of any thread.
 
     Raises:
-        PackageMissing, ConfigError: --otel was given and cannot be done. Variables alone never end a start.
+        PackageMissing, ConfigError: It cannot be done.
     """
-    if not is_wanted(how.otel):
-        yield shown
-        return
-    try:
-        traces = _LiveListener(execution, how, shown)
-    except ConfigError as error:
-        if how.otel:
-            raise
-        shown(Event("note", iso(SystemClock().now()), {"text": f"No traces are sent: {error.message} {error.hint}"}))
-        yield shown
-        return
-    try:
-        yield traces
-    finally:
-        for text in traces.close():
-            warn(text)
+    _check_installed("--otel")
+    from pipeline.traces.live import LiveTraces
+    from pipeline.traces.otlp import Collector
 
-
-class _LiveListener:
-    """Shows events, and has their runs' traces sent."""
-
-    def __init__(self, execution: Execution, how: Display, shown: Listener) -> None:
-        _check_installed("--otel")
-        from pipeline.traces.live import LiveTraces
-        from pipeline.traces.otlp import Collector
-
-        self._shown = shown
-        #: What the thread has to say: told between two events, for a display is one thread's.
-        self._said: list[str] = []
-        self._live = LiveTraces(
-            lambda: open_store(execution.store_url), Collector(), SystemClock(), tell=self._said.append,
-            told_of=_told_of(how.otel_content), metrics=_exports("METRICS"),
-            command=lambda run: f"./pipeline.sh traces {run}{store_words_of(execution)}",
-        )  # fmt: skip
-
-    def __call__(self, event: Event) -> None:
-        self._shown(event)
-        self._live(event)
-        while self._said:
-            self._shown(Event("note", event.at, {"text": self._said.pop()}))
-
-    def close(self) -> list[str]:
-        """Send the rest; return what is still to be told."""
-        self._live.close()
-        return self._said
+    return LiveTraces(
+        lambda: open_store(execution.store_url), Collector(), SystemClock(), tell=tell, told_of=_told_of(content),
+        metrics=_exports("METRICS"), command=lambda run: f"./pipeline.sh traces {run}{store_words_of(execution)}",
+    )  # fmt: skip
 
 
 def _told_of(content: bool) -> Callable[[Store, str], Told]:

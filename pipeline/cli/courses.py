@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.displays import asker, display, on_screen
+from pipeline.cli.displays import asker, display, on_screen, traced
 from pipeline.cli.errors import error_json, error_lines
 from pipeline.cli.progress import Quiet, Tally
 from pipeline.cli.results import failure_lines, report_json
@@ -44,7 +44,8 @@ _ABOVE = frozenset({"note", "stopping", "leaving"})
 @settings_options(
     "lessons", "model", "effort", "catalogue", "bank", "store", "out", "max_cost_usd", "daily_budget_usd", "labels",
     "budget", "concurrency", "executor", "batch", "batch_min", "no_wait", "prices", "until", "sample", "skip_failed",
-    "downloads", "accept_changes", "overwrite", "dry_run", "yes", "quiet", "json",
+    "downloads", "accept_changes", "overwrite", "dry_run", "yes", "quiet", "json", "otel",
+    "otel_content",
     lessons="Lessons in each course, 1 to 120.  [default: 18]",
     max_cost_usd="Spending ceiling of each run.  [default: 50]",
     no_wait="Submit each course's batch and continue with the next; the same command collects them.",
@@ -76,8 +77,8 @@ def courses(ctx: click.Context, /, file: Path, **_: Any) -> int:
                             hint="--yes proceeds without asking; --dry-run shows the plan.")  # fmt: skip
     shown = ProgressTable(lines, quiet=how.quiet, as_json=how.json)
     ends = []
-    with closing(shown):
-        for end in many.make(lines, shown.begin):
+    with closing(shown), traced(execution, how, Quiet()) as sent:
+        for end in many.make(lines, lambda line: sent.beside(shown.begin(line))):
             shown.end(end)
             if how.json:
                 say_json(_end_json(end))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
 from pipeline.cli.progress import Quiet, Tally, lines_of
-from pipeline.cli.text import plain_ascii, say, say_json
-from pipeline.engine.events import Event
+from pipeline.cli.text import plain_ascii, say, say_json, warn
+from pipeline.engine.events import Event, Listener
+from pipeline.errors import ConfigError
+from pipeline.settings import Display, Execution
 
 
 class PlainLines(Quiet):
@@ -40,6 +43,70 @@ def _number(name: str, value: Any) -> Any:
     if name == "batches":
         return [{key: _number(key, each) for key, each in row.items()} for row in value]
     return Decimal(value) if isinstance(value, str) and (name.endswith("usd") or name == "usd_high") else value
+
+
+class Traced(Quiet):
+    """A display beside which traces are sent."""
+
+    def __init__(self, shown: Quiet, execution: Execution, *, content: bool) -> None:
+        from pipeline.app.traces import live_traces
+
+        self._shown = shown
+        #: What the thread that sends has to say: told between two events, for a display is one thread's.
+        self._said: list[str] = []
+        self._live = live_traces(execution, content=content, tell=self._said.append)
+
+    def __call__(self, event: Event) -> None:
+        self.beside(self._shown)(event)
+
+    def beside(self, listener: Listener) -> Listener:
+        def heard(event: Event) -> None:
+            listener(event)
+            self._live(event)
+            while self._said:
+                listener(Event("note", event.at, {"text": self._said.pop()}))
+
+        return heard
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        with self._shown.paused():
+            yield
+
+    def close(self) -> None:
+        self._shown.close()
+
+    def send_rest(self) -> None:
+        """Send what is left, and tell what is still to be told."""
+        self._live.close()
+        for text in self._said:
+            warn(text)
+
+
+@contextmanager
+def traced(execution: Execution, how: Display, shown: Quiet) -> Iterator[Quiet]:
+    """Give a display within a `with`, beside which the traces of runs are sent where that is wanted.
+
+    Raises:
+        PackageMissing, ConfigError: --otel was given and cannot be done. Variables alone never end a start.
+    """
+    from pipeline.app.traces import is_wanted
+
+    if not is_wanted(how.otel):
+        yield shown
+        return
+    try:
+        made = Traced(shown, execution, content=how.otel_content)
+    except ConfigError as error:
+        if how.otel:
+            raise
+        warn(f"No traces are sent: {error.message} {error.hint}")
+        yield shown
+        return
+    try:
+        yield made
+    finally:
+        made.send_rest()
 
 
 def display(*, quiet: bool, json: bool) -> Quiet:

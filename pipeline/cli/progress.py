@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.cli.text import count, duration, heading, money, one_line, pairs, warn, with_unpriced
-from pipeline.engine.events import Event
+from pipeline.engine.events import Event, Listener
 from pipeline.records.charge import in_full
 from pipeline.records.run import item_name
 
@@ -332,6 +332,10 @@ class Quiet:
 
     def close(self) -> None:
         """Show nothing more."""
+
+    def beside(self, listener: Listener) -> Listener:
+        """Return a listener that does as well what this one does unseen: nothing, as a rule."""
+        return listener
 
     @contextmanager
     def paused(self) -> Iterator[None]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from pipeline.cli.displays import asker, display
+from pipeline.cli.displays import asker, display, traced
 from pipeline.cli.errors import error_json, word_for
-from pipeline.cli.progress import Quiet
 from pipeline.cli.store_context import name_store, store_words_here
 from pipeline.cli.text import (
     PROGRAM,
@@ -39,31 +39,26 @@ _MOST_NODES = 40
 
 def watched(execution: Execution, how: Display, start: Starter) -> int:
     """Start something under a display, print how it ended, and return the exit code."""
-    from pipeline.app.traces import sending
+    # The rest of the traces is sent once all is printed.
+    with ExitStack() as sent:
+        shown = display(quiet=how.quiet, json=how.json)
+        try:
+            shown = sent.enter_context(traced(execution, how, shown))
+            report = start(shown, None if execution.yes else asker(shown, json=how.json))
+        except PipelineError as error:
+            shown.close()
+            name_store(error)
+            if how.json:
+                last = {"type": "error", "error": error_json(error), "exit_code": error.exit_code}
+                quietly(lambda: say_json(last))
+            raise
+        finally:
+            shown.close()
+        return _show_end(report, how)
 
-    shown = display(quiet=how.quiet, json=how.json)
-    with sending(execution, how, shown, warn) as heard:
-        return _watched(execution, how, shown, heard, start)
 
-
-def _watched(
-    execution: Execution,
-    how: Display,
-    shown: Quiet,
-    heard: Listener,
-    start: Callable[[Listener, Ask | None], RunReport],
-) -> int:
-    try:
-        report = start(heard, None if execution.yes else asker(shown, json=how.json))
-    except PipelineError as error:
-        shown.close()
-        name_store(error)
-        if how.json:
-            last = {"type": "error", "error": error_json(error), "exit_code": error.exit_code}
-            quietly(lambda: say_json(last))
-        raise
-    finally:
-        shown.close()
+def _show_end(report: RunReport, how: Display) -> int:
+    """Print how it ended; return the exit code."""
     code = report.result.exit_code
     if how.json:
         quietly(lambda: say_json(report_json(report)))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from pipeline.app.run_list import row_of, way_on
-from pipeline.app.stores import head_of, open_store, place_of
+from pipeline.app.stores import head_of, open_store, place_of, run_folder
 from pipeline.cli.options import F, json_option, own_option, run_argument, store_option
 from pipeline.cli.progress import Quiet
 from pipeline.cli.results import watched
@@ -24,6 +24,7 @@ from pipeline.engine.people import Answer, Question
 if TYPE_CHECKING:
     from pipeline.app.run_dot import DotOptions
     from pipeline.app.run_plan import RunPlan
+    from pipeline.settings import Execution
 
 #: Where an execution log goes that is asked for without a name.
 _EXECUTION_LOG = Path("execution.log.json")
@@ -138,7 +139,9 @@ def run(ctx: click.Context, /, target: str | None, params: tuple[str, ...], **_:
             from pipeline.app.run_plan import plan_dot
 
             return _show(plan_dot(target, resume, asked, execution, simulate=dot.simulate), as_json=how.json)
-        return watched(execution, how, lambda shown, ask: start_dot(
+        folder = dot.run_dir or (run_folder(str(dot.resume), execution.store or None) if dot.resume else None)
+        place = execution if folder is None else kept_in(execution, f"files:{os.path.abspath(folder)}")
+        return watched(place, how, lambda shown, ask: start_dot(
             target, params=values, asked=asked, execution=execution, dot=dot, listener=shown, confirm=ask,
             interviewer=None if how.json else Person(cast(Quiet, shown)),
         ))  # fmt: skip
@@ -147,7 +150,7 @@ def run(ctx: click.Context, /, target: str | None, params: tuple[str, ...], **_:
         name, store = place_of(resume, execution.store or None)
         execution = replace(execution, resume=name)
         if store and store != execution.store:
-            execution = replace(execution, store=store, given=execution.given | {"store"})
+            execution = kept_in(execution, store)
     if execution.dry_run:
         from pipeline.app.run_plan import plan_file
 
@@ -157,6 +160,11 @@ def run(ctx: click.Context, /, target: str | None, params: tuple[str, ...], **_:
     return watched(execution, how, lambda shown, ask: run_file(
         target, params=values, asked=asked, execution=execution, listener=shown, confirm=ask
     ))  # fmt: skip
+
+
+def kept_in(execution: Execution, store: str) -> Execution:
+    """Return a start whose run is kept in another store."""
+    return replace(execution, store=store, given=execution.given | {"store"})
 
 
 def _show(plan: RunPlan, *, as_json: bool) -> int:

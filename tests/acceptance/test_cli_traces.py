@@ -99,3 +99,27 @@ def test_collector_that_is_down_is_an_error_of_the_command(
     said = cli("traces", failed_run(root), "--endpoint", "http://127.0.0.1:9")
     assert said.code == 7
     assert "127.0.0.1:9" in said.err
+
+
+GRAPH = """digraph demo {
+  start [shape=Mdiamond]; ask [shape=hexagon, label="Go on?"]; done [shape=Msquare];
+  start -> ask; ask -> done [label="yes"];
+}"""
+
+
+def test_graph_in_a_folder_of_its_own_and_a_table_of_courses_are_sent(
+    cli: Cli, receiver: Receiver, root: Path, out: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
+    (tmp_path / "demo.dot").write_text(GRAPH)
+    said = cli("run", str(tmp_path / "demo.dot"), "--run-dir", str(tmp_path / "own"), "--auto-approve")
+    assert said.code == 0, said.err
+    (run,) = receiver.of_kind("run")
+    receiver.spans.clear()
+    assert cli("traces", str(tmp_path / "own"), "--endpoint", receiver.url).code == 0
+    assert [span.span_id for span in receiver.of_kind("run")] == [run.span_id]
+    receiver.spans.clear()
+    (tmp_path / "courses.csv").write_text("subject,level,lessons\nmaths,n5,1\nphysics,higher,1\n")
+    said = cli("courses", str(tmp_path / "courses.csv"), "--model", "offline", "--quiet")
+    assert said.code == 0, said.err
+    assert len(receiver.of_kind("run")) == 2

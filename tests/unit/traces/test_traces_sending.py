@@ -14,7 +14,9 @@ import pytest
 from pipeline import Pipeline, Request
 from pipeline.app import traces
 from pipeline.app.stores import open_store
-from pipeline.app.traces import is_wanted, send_run, sending
+from pipeline.app.traces import is_wanted, send_run
+from pipeline.cli.displays import traced
+from pipeline.cli.progress import Quiet
 from pipeline.clock import SystemClock
 from pipeline.cost.ledger import rows
 from pipeline.engine.events import Event
@@ -167,9 +169,9 @@ def followed(store: Store, url: str, said: list[str], **more: Any) -> LiveTraces
 
 def test_run_is_sent_while_it_goes_on_as_it_is_sent_afterwards(tmp_path: Path, receiver: Receiver) -> None:
     store, said = open_store(f"files:{tmp_path}"), list[str]()
-    traced = followed(store, receiver.url, said)
-    run = made(store, traced).run_id
-    traced.close()
+    sent_by = followed(store, receiver.url, said)
+    run = made(store, sent_by).run_id
+    sent_by.close()
     live_spans = [span.SerializeToString() for span in receiver.spans]
     receiver.spans.clear()
     send_run(store, run, receiver.url, content=False)
@@ -179,9 +181,9 @@ def test_run_is_sent_while_it_goes_on_as_it_is_sent_afterwards(tmp_path: Path, r
 
 def test_metrics_tell_tokens_dollars_seconds_and_what_waits(tmp_path: Path, receiver: Receiver) -> None:
     store = open_store(f"files:{tmp_path}")
-    traced = followed(store, receiver.url, [])
-    made(store, traced)
-    traced.close()
+    sent_by = followed(store, receiver.url, [])
+    made(store, sent_by)
+    sent_by.close()
     sums = {metric.name: metric for metric in receiver.metrics}
     ledger = rows(records(store, store.heads().__next__().run_id))
 
@@ -227,10 +229,10 @@ def test_collector_that_takes_nothing_neither_fails_nor_delays_a_run_and_is_told
     if how == "slow":
         receiver.answers.clear()
     store, said = open_store(f"files:{tmp_path}"), list[str]()
-    traced, clock = followed(store, url, said), SystemClock()
+    sent_by, clock = followed(store, url, said), SystemClock()
     begun = clock.monotonic()
-    result = made(store, traced)
-    traced.close()
+    result = made(store, sent_by)
+    sent_by.close()
     assert clock.monotonic() - begun < 20
     assert result.status == "completed"
     assert len(said) == 1
@@ -243,16 +245,16 @@ def test_collector_that_comes_back_gets_all(
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
     receiver.status = 400
     store, said = open_store(f"files:{tmp_path}"), list[str]()
-    traced = followed(store, receiver.url, said)
+    sent_by = followed(store, receiver.url, said)
 
     def heard(event: Event) -> None:
-        traced(event)
+        sent_by(event)
         if event.type == "step_completed":
             assert receiver.came.wait(10)
             receiver.status = 200
 
     run = made(store, heard).run_id
-    traced.close()
+    sent_by.close()
     seen = set(receiver.ids())
     receiver.spans.clear()
     send_run(store, run, receiver.url, content=False)
@@ -262,9 +264,9 @@ def test_collector_that_comes_back_gets_all(
 def test_collector_that_takes_no_metrics_gets_traces(tmp_path: Path, receiver: Receiver) -> None:
     receiver.metrics_status = 405
     store, said = open_store(f"files:{tmp_path}"), list[str]()
-    traced = followed(store, receiver.url, said)
-    made(store, traced)
-    traced.close()
+    sent_by = followed(store, receiver.url, said)
+    made(store, sent_by)
+    sent_by.close()
     assert receiver.of_kind("run")
     assert not said
 
@@ -285,22 +287,22 @@ def test_standard_variables_ask_for_traces_and_options_decide(monkeypatch: pytes
 
 
 def test_missing_packages_end_a_start_only_where_otel_was_given(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(traces, "is_installed", lambda package: False)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318")
-    execution, heard = Execution(store=f"files:{tmp_path}"), list[Event]()
-    with sending(execution, Display(), heard.append, lambda text: None) as listener:
-        listener(Event("note", "", {"text": "x"}))
-    assert [event.type for event in heard] == ["note", "note"]
-    with pytest.raises(PackageMissing), sending(execution, Display(otel=True), heard.append, lambda text: None):
+    execution, plain = Execution(store=f"files:{tmp_path}"), Quiet()
+    with traced(execution, Display(), plain) as shown:
+        assert shown is plain
+    assert "install otel" in capsys.readouterr().err
+    with pytest.raises(PackageMissing), traced(execution, Display(otel=True), plain):
         pass
 
 
 def test_nothing_is_sent_before_a_run_has_begun(receiver: Receiver) -> None:
-    traced = followed(open_store("files:/nonexistent"), receiver.url, [])
-    traced(Event("note", "", {"text": "x"}))
-    traced.close()
+    sent_by = followed(open_store("files:/nonexistent"), receiver.url, [])
+    sent_by(Event("note", "", {"text": "x"}))
+    sent_by.close()
     assert not receiver.requests
     assert threading.active_count() < 20
     with pytest.raises(PipelineError):
