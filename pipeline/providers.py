@@ -144,6 +144,11 @@ def provider_of(name: str | None) -> Provider:
     )
 
 
+def takes_batches(provider: str) -> bool:
+    """Return whether a provider has batches; what is free has none that matter."""
+    return provider in PROVIDERS and PROVIDERS[provider].batches
+
+
 def able(what: str) -> str:
     """Return which providers can do a thing (a field of Provider), for people."""
     names = [each.name for each in PROVIDERS.values() if getattr(each, what)]

@@ -152,11 +152,6 @@ def _gateway(provider: str | None) -> bool:
     return bool(os.environ.get(provider_of(provider).base_variable, "").strip())
 
 
-def takes_batches(provider: str) -> bool:
-    """Return whether a provider has batches; what is free has none that matter."""
-    return provider in PROVIDERS and PROVIDERS[provider].batches
-
-
 def check_able(provider: str | None, how: Mapping[str, Any]) -> None:
     """Refuse what a provider cannot do, before anything is looked up.
 

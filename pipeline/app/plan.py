@@ -37,7 +37,6 @@ from pipeline.app.model_choice import (
     has_credential,
     prices_for,
     provider_in,
-    takes_batches,
     with_own,
 )
 from pipeline.app.start import settings_now
@@ -50,7 +49,7 @@ from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.estimate import estimate, prompts_of
 from pipeline.lessons.prompts import load_prompts
 from pipeline.lessons.run_selection import choose_run
-from pipeline.providers import ANTHROPIC
+from pipeline.providers import ANTHROPIC, takes_batches
 from pipeline.records.charge import BATCH
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution, Identity
 from pipeline.store.base import Claim
