@@ -198,7 +198,9 @@ def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None)
         start.emit("note", text=f"Re-running {again} and every step that depends on it.")
     if tasks:
         start.emit("note", text=f"Regenerating {', '.join(tasks)} as requested.")
-    if state.status != COMPLETED or identity or again or tasks or lost:
+    # A run that is still without today's prompts has no lesson left that they would make.
+    asks = not todays_prompts(start.store, state, pins)
+    if asks and (state.status != COMPLETED or identity or again or tasks or lost):
         scheme = None if work.changed else scheme_of(start.store, state)
         _announce(start, setup, now, course, prompts, work, scheme)
     with on_executor(execution, PIPELINE.definition, setup):

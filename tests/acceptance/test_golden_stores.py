@@ -243,6 +243,15 @@ def test_golden_lessons_are_finished_and_publish_the_same_data(
         check_published(golden, tmp_path / "out")
 
 
+@pytest.mark.parametrize("golden", ["lessons_half"], indirect=True)
+def test_golden_lessons_of_which_no_more_are_wanted_ask_nothing(
+    golden: Golden, cli: Cli, server: BillingServer, tmp_path: Path
+) -> None:
+    said = cli("lessons", "--resume", golden.run, "--sample", "1", "--out", str(tmp_path / "out"), "--yes", "--json")
+    assert said.json()[-1]["error"]["code"] == "stopped_as_asked", said.err
+    assert asks(server) == 0
+
+
 @pytest.mark.parametrize("golden", ["lessons_paid", "lessons_offline"], indirect=True)
 def test_golden_lessons_that_are_complete_are_published_again_for_nothing(
     golden: Golden, cli: Cli, server: BillingServer, tmp_path: Path
