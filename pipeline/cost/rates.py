@@ -13,6 +13,7 @@ from typing import Any
 
 from pipeline.cost.usage import WEB_SEARCH
 from pipeline.providers import ANTHROPIC, PROVIDERS
+from pipeline.records.charge import INPUT_KINDS
 
 #: Half price in a batch, for every token kind; applied where the data has no batch price of its own.
 BATCH_FACTOR = Decimal("0.5")
@@ -86,8 +87,8 @@ class PublishedRates:
                 prices = {k: p if k == WEB_SEARCH else p * BATCH_FACTOR for k, p in standard.items()}
         found = list_of(case.provider)
         if found not in _OF_CLAUDE and "input" in prices:
-            # Without a price of its own, what is read from a cache is billed as other input.
-            prices.setdefault("cache_read", prices["input"])
+            # Without a price of its own, what a cache takes or gives is billed as other input.
+            prices = {**dict.fromkeys(INPUT_KINDS, prices["input"]), **prices}
         return Rates(prices, self.source + ("" if found == ANTHROPIC else f" {found}"), notes)
 
 

@@ -97,6 +97,9 @@ def test_plan_and_ceiling_use_the_providers_prices(cli: Cli, monkeypatch: pytest
     plain = expected()
     assert expected("--provider", "bedrock") == plain
     assert round(expected("--provider", "bedrock-mantle") / plain, 6) == Decimal("1.1")
+    (row,) = cli(*COURSE, "--provider", "openai", "--model", "gpt-5-mini", "--dry-run", "--json").json()
+    assert 0 < row["expected_usd"] < plain
+    assert row["ways"]["batch"] is None
     monkeypatch.setenv("PIPELINE_PROVIDER", "bedrock-mantle")
     assert round(expected() / plain, 6) == Decimal("1.1")
 
