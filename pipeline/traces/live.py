@@ -74,6 +74,7 @@ class LiveTraces:
         self._tell = tell
         self._told_of = told_of
         self._command = command
+        self._store: Store | None = None
         self._begun: list[str] = []
         self._runs: list[_Followed] = []
         self._meter = collector.meter() if metrics else None
@@ -111,12 +112,11 @@ class LiveTraces:
     # --- the thread ---------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        store = self._open_store()
         look, report = _seconds(_LOOK_VARIABLE, _LOOK_SECONDS), _seconds(_REPORT_VARIABLE, _REPORT_SECONDS)
         due = self._clock.monotonic() + report
         while True:
             closing = self._closing.is_set()
-            sent = self._look(store)
+            sent = self._look()
             self._done = closing and sent
             if self._meter is not None and not self._collector.silent and (closing or self._clock.monotonic() >= due):
                 due = self._clock.monotonic() + report
@@ -125,11 +125,13 @@ class LiveTraces:
                 return
             self._clock.wait(self._wake, look)
 
-    def _look(self, store: Store) -> bool:
+    def _look(self) -> bool:
         """Send what is finished; return whether all of it was taken."""
         try:
+            store = self._store = self._store or self._open_store()
             while self._begun:
-                self._runs.append(self._followed(store, self._begun[0]))
+                if all(each.run != self._begun[0] for each in self._runs):
+                    self._runs.append(self._followed(store, self._begun[0]))
                 del self._begun[0]
             self._runs = [each for each in self._runs if not self._advance(store, each) or not each.ended]
             return not any(each.unsent for each in self._runs)

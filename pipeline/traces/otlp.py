@@ -244,8 +244,7 @@ def _url(endpoint: str | None, signal: str) -> str:
 def _shown(url: str) -> str:
     """Return an address without what may be secret in it."""
     parts = urlsplit(url)
-    place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else parts.path
-    return place
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else url.rpartition("@")[2]
 
 
 def _given() -> dict[str, str]:

@@ -29,7 +29,7 @@ from pipeline.settings import Display, Execution
 from pipeline.store.base import Store
 from pipeline.store.reader import records
 from pipeline.traces import live
-from pipeline.traces.call import told_by
+from pipeline.traces.call import nothing_told, told_by
 from pipeline.traces.live import LiveTraces
 from pipeline.traces.names import ATTRIBUTES, METRICS
 from pipeline.traces.otlp import Collector
@@ -216,6 +216,39 @@ def test_resume_sends_only_what_its_own_process_did(tmp_path: Path, receiver: Re
     receiver.spans.clear()
     send_run(store, run, receiver.url, content=False)
     assert set(receiver.ids()) == before | alone
+
+
+def test_run_that_is_resumed_by_the_same_process_is_sent_once(tmp_path: Path, receiver: Receiver) -> None:
+    store = open_store(f"files:{tmp_path}")
+    both = followed(store, receiver.url, [])
+    run = DEMO.run({}, store=store, model=ScriptedModel([]), listener=both).run_id
+    model = ScriptedModel(answered, model_id="claude-sonnet-5-5", paid=True)
+    DEMO.resume(run, store=store, model=model, listener=both)
+    both.close()
+    seen = receiver.ids()
+    assert len(seen) == len(set(seen))
+    receiver.spans.clear()
+    send_run(store, run, receiver.url, content=False)
+    assert set(seen) == set(receiver.ids())
+
+
+def test_store_that_cannot_be_opened_again_ends_no_run(tmp_path: Path, receiver: Receiver) -> None:
+    def refused() -> Store:
+        raise PipelineError("gone")
+
+    said: list[str] = []
+    sent_by = LiveTraces(refused, Collector(receiver.url), SystemClock(), tell=said.append, command=str,
+                         told_of=lambda *_: nothing_told)  # fmt: skip
+    assert made(open_store(f"files:{tmp_path}"), sent_by).status == "completed"
+    sent_by.close()
+    assert len(said) == 1
+
+
+def test_password_of_an_address_is_shown_nowhere(receiver: Receiver) -> None:
+    assert "pass" not in Collector(receiver.url.replace("//", "//me:pass@")).shown
+    with pytest.raises(ConfigError) as caught:
+        Collector("me:pass@host:4318")
+    assert "pass" not in f"{caught.value.message} {caught.value.hint}"
 
 
 @pytest.mark.parametrize("how", ["down", "wrong", "slow"])
