@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from pipeline.app.stores import open_store
 from pipeline.cost.ledger import LedgerRow, rows
 from pipeline.store.reader import all_records, resolve
+from tests.golden import books
 from tests.said import Cli
 from tests.sample_runs import failed_run, original_run
 from tests.servers.billing import BillingServer
@@ -123,3 +125,31 @@ def test_graph_in_a_folder_of_its_own_and_a_table_of_courses_are_sent(
     said = cli("courses", str(tmp_path / "courses.csv"), "--model", "offline", "--quiet")
     assert said.code == 0, said.err
     assert len(receiver.of_kind("run")) == 2
+
+
+@pytest.mark.parametrize("archive", ["stores.tar.xz", "stores-2.tar.xz"])
+def test_runs_of_earlier_versions_are_sent_as_trees_without_loose_ends(
+    archive: str, cli: Cli, receiver: Receiver, tmp_path: Path
+) -> None:
+    with tarfile.open(Path(books.__file__).parent / archive) as packed:
+        packed.extractall(tmp_path / "golden", filter="data")
+    seen = 0
+    for folder in sorted((tmp_path / "golden").glob("*/store")):
+        store = open_store(f"files:{folder}")
+        for head in list(store.heads()):
+            receiver.spans.clear()
+            said = cli("traces", head.run_id, "--store", f"files:{folder}", "--endpoint", receiver.url)
+            assert said.code == 0, said.err
+            ids = receiver.ids()
+            parents = [span.parent_span_id.hex() for span in receiver.spans]
+            assert len(ids) == len(set(ids))
+            assert parents.count("") == min(len(ids), 1)
+            assert {*parents} - {""} <= {*ids}
+            calls = [attributes(span) for span in receiver.of_kind("call")]
+            found = {row.seq: row for row in rows(all_records(store, head.run_id))}
+            assert {said["course_pipeline.call.seq"] for said in calls} == found.keys()
+            assert len(calls) == len(found)
+            usd = sum((Decimal(repr(said.get("gen_ai.usage.cost.amount", 0))) for said in calls), Decimal(0))
+            assert usd == sum((row.usd or Decimal(0) for row in found.values()), Decimal(0))
+            seen += 1
+    assert seen > 5
