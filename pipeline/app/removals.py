@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from pipeline.app.stores import head_of
 from pipeline.app.words import count, one_line, size, spent_text
 from pipeline.errors import RunLocked
 from pipeline.records.statuses import COMPLETED
-from pipeline.store.base import Store
+from pipeline.store import retention
+from pipeline.store.base import Account, Store
+from pipeline.store.reader import load
 from pipeline.store.retention import Removal, removal
 
 
@@ -28,6 +31,22 @@ def removals(store: Store, runs: Sequence[str]) -> list[Removal]:
         if head_of(store, name).owned:
             raise RunLocked(f"Run {name} is still going; nothing was deleted.", hint="Stop it, then delete it.")
     return [removal(store, name) for name in names]
+
+
+def remove(store: Store, account: Account, going: Removal) -> None:
+    """Remove a run without an owner, for good; what a dead one had reserved on the account is settled.
+
+    Raises:
+        RunNotFound, RunLocked: As Store.delete.
+    """
+    from pipeline.engine.daily import slice_amounts
+
+    amounts: list[tuple[str, Decimal]] = []
+    if going.sums is not None:
+        amounts = slice_amounts(store, going.run, load(store, going.run).slices)
+    retention.remove(store, account, going)
+    for name, usd in amounts:
+        account.settle(name, usd)
 
 
 def removal_lines(going: Removal) -> list[str]:

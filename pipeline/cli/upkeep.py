@@ -8,7 +8,7 @@ from typing import cast
 
 import click
 
-from pipeline.app.removals import removal_json, removal_lines, removals
+from pipeline.app.removals import removal_json, removal_lines, removals, remove
 from pipeline.app.stores import open_account, open_store
 from pipeline.cli.displays import confirmer
 from pipeline.cli.options import RunName, json_option, own_option, run_argument, store_option
@@ -19,7 +19,7 @@ from pipeline.store.base import Account, Movable, Store
 from pipeline.store.emergency import aside, claimed, owner_of
 from pipeline.store.reader import resolve
 from pipeline.store.recovery import recover as append_emergency
-from pipeline.store.retention import Removal, removable, removal, remove, sweep
+from pipeline.store.retention import Removal, removable, removal, sweep
 
 
 @click.command("cleanup")

@@ -7,6 +7,7 @@ process that dies leaves its slices open: they count in full until its run, or o
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -279,13 +280,15 @@ def settle_slices(store: Store, account: Account | None, run: str, slices: Mappi
     """
     if account is None or not slices:
         return
-    try:
-        costs = _costs(records(store, run))
-        for name, usd in _amounts(slices, costs):
+    # A slice that stays open errs on the safe side.
+    with contextlib.suppress(StoreError):
+        for name, usd in slice_amounts(store, run, slices):
             account.settle(name, usd)
-    except StoreError:
-        # A slice that stays open errs on the safe side.
-        return
+
+
+def slice_amounts(store: Store, run: str, slices: Mapping[str, _Share]) -> list[tuple[str, Decimal]]:
+    """Return by the records of a run what its slices are settled with; one whose cost is not known is left out."""
+    return list(_amounts(slices, _costs(records(store, run)))) if slices else []
 
 
 def settle_dead(store: Store, account: Account, day: str) -> None:

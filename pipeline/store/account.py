@@ -17,7 +17,7 @@ from typing import Any
 from pipeline.clock import Clock, iso
 from pipeline.errors import StoreError, WriteFailed
 from pipeline.files import open_regular
-from pipeline.records.budgets import Limit, LimitStanding, SpendTally, ordered, standing
+from pipeline.records.budgets import Limit, LimitStanding, SpendTally, Tallies, ordered, standing
 from pipeline.records.charge import amount
 from pipeline.records.lines import check_line, encode_line, line_body, line_seq
 from pipeline.records.structure import REMOVED, fields, problem, text
@@ -161,6 +161,12 @@ class FileAccount:
         self._look()
         self._refuse_senseless()
         return self._sums.standings(utc_day(at), labels)
+
+    def days(self) -> Tallies:
+        """See store.base.Account.days."""
+        self._look()
+        self._refuse_senseless()
+        return dict(self._sums.tallies)
 
     def keep(self, run: str, sums: Mapping[str, Any]) -> None:
         """See store.base.Account.keep."""

@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from pipeline.records.budgets import Limit, LimitStanding
+from pipeline.records.budgets import Limit, LimitStanding, Tallies
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +273,9 @@ class Account(Protocol):
 
     def total(self, day: date) -> Decimal:
         """Return settled spend plus open slices of that UTC day."""
+
+    def days(self) -> Tallies:
+        """Return what is settled and reserved of every UTC day, by the labels of runs."""
 
     def keep(self, run: str, sums: Mapping[str, Any]) -> None:
         """Record a run's sums before it is deleted; durable on return; idempotent."""

@@ -65,7 +65,8 @@ def copy(
     for head in reversed(heads):
         try:
             if account is not None:
-                _count_today(account, comes[head.run_id], now)
+                for labels, usd in comes[head.run_id].items():
+                    _count(account, usd, now, labels)
             yield _copy_run(source, target, head, clock, mend=bool(run))
         except (PackageMissing, WriteFailed):
             # The target cannot be used, which is no damage of a run.
@@ -77,24 +78,34 @@ def copy(
 
 def arriving(source: Movable, target: Movable, day: date) -> Decimal:
     """Return what the runs that a copy would bring spent on a UTC day, at worst, beyond what is there of them; USD."""
-    return sum(_arriving(source.heads(), target, day).values(), _ZERO)
+    return sum((usd for each in _arriving(source.heads(), target, day).values() for usd in each.values()), _ZERO)
 
 
-def _arriving(heads: Iterable[Head], target: Movable, day: date) -> dict[str, Decimal]:
+def _arriving(heads: Iterable[Head], target: Movable, day: date) -> dict[str, dict[str, Decimal]]:
+    """Return what runs that a copy brings spent on a day, by labels, beyond what is there of them."""
     there = {head.run_id: _spent_on(head, day) for head in target.heads()}
     come = {head.run_id: _spent_on(head, day) for head in heads}
-    return {name: max(usd - there.get(name, _ZERO), _ZERO) for name, usd in come.items()}
+    return {
+        name: {labels: max(usd - there.get(name, {}).get(labels, _ZERO), _ZERO) for labels, usd in by_labels.items()}
+        for name, by_labels in come.items()
+    }
 
 
-def _spent_on(head: Head, day: date) -> Decimal:
-    rows = [row for row in head.document.get("spend") or () if row.get("day") == day.isoformat()]
-    return sum((Decimal(str(row.get(name) or 0)) for row in rows for name in ("usd", "high")), _ZERO)
+def _spent_on(head: Head, day: date) -> dict[str, Decimal]:
+    found: dict[str, Decimal] = {}
+    for row in head.document.get("spend") or ():
+        if row.get("day") == day.isoformat():
+            labels = str(row.get("labels") or "")
+            usd = sum((Decimal(str(row.get(name) or 0)) for name in ("usd", "high")), _ZERO)
+            found[labels] = found.get(labels, _ZERO) + usd
+    return found
 
 
 def copy_account(source: Account, target: Account, clock: Clock, arriving: Decimal) -> int:
-    """Bring over what deleted runs cost, and what was spent today, so that the day's limit holds there too.
+    """Bring over limits, what deleted runs cost and what was spent on each day, so that limits hold there too.
 
-    Before the runs themselves, so that the day is never counted too little.
+    Before the runs themselves, so that nothing is ever counted too little. A limit that is set there stays as it is;
+    of a day before today counts what is more, here or there.
 
     Args:
         arriving: What the runs that come spent today; it is counted as each of them comes.
@@ -108,15 +119,30 @@ def copy_account(source: Account, target: Account, clock: Clock, arriving: Decim
     for sums in new.values():
         today = (sums.get("days") or {}).get(now.date().isoformat()) or {}
         deleted += sum((Decimal(str(today.get(name) or 0)) for name in ("usd", "high")), _ZERO)
-    _count_today(target, max(deleted, more), now)
+    _count(target, max(deleted, more), now)
+    _bring_days(source, target, now)
+    set_there = {limit.key for limit in target.limits()}
+    for limit in source.limits():
+        if limit.key not in set_there:
+            target.set_limit(limit)
     for run, sums in new.items():
         target.keep(run, sums)
     return len(new)
 
 
-def _count_today(target: Account, usd: Decimal, now: datetime) -> None:
+def _bring_days(source: Account, target: Account, now: datetime) -> None:
+    """Count on days before today what the source has of them beyond what is there."""
+    there = target.days()
+    for day, by_labels in source.days().items():
+        for labels, tally in by_labels.items() if day != now.date().isoformat() else ():
+            known = there.get(day, {}).get(labels)
+            moment = datetime.combine(date.fromisoformat(day), now.timetz())
+            _count(target, tally.total - (known.total if known else _ZERO), moment, labels)
+
+
+def _count(target: Account, usd: Decimal, at: datetime, labels: str = "") -> None:
     if usd > 0:
-        name = target.reserve("store copy", usd, now, Decimal("Infinity"))
+        name = target.reserve("store copy", usd, at, None, labels)
         assert name is not None
         target.settle(name, usd)
 

@@ -95,10 +95,16 @@ class BackendAccount:
         """Return what the days of the windows of limits have, one left out."""
         windows = [window_of(each.per, day) for each in limits]
         if all(window.last for window in windows):
-            days = sorted({each for window in windows for each in window.days()} - {but})
+            days = sorted({each for window in windows for each in window.days()})
         else:
-            names = (key.partition("/")[2] for key in self._backend.list("account/"))
-            days = [name for name in names if _DAY.fullmatch(name) and name != but]
+            days = self._known_days()
+        return self._read([each for each in days if each != but])
+
+    def _known_days(self) -> list[str]:
+        names = (key.partition("/")[2] for key in self._backend.list("account/"))
+        return [name for name in names if _DAY.fullmatch(name)]
+
+    def _read(self, days: Sequence[str]) -> dict[str, Mapping[str, SpendTally]]:
         rows = zip(days, self._all([f"account/{each}" for each in days]), strict=True)
         return {each: _tally(self._slices(each, row[0])) for each, row in rows if row is not None}
 
@@ -117,6 +123,10 @@ class BackendAccount:
         """See store.base.Account.total."""
         found = self._backend.get(f"account/{day.isoformat()}")
         return _sum(self._slices(day.isoformat(), found[0])) if found else Decimal(0)
+
+    def days(self) -> Tallies:
+        """See store.base.Account.days."""
+        return self._read(self._known_days())
 
     def keep(self, run: str, sums: Mapping[str, Any]) -> None:
         """See store.base.Account.keep. Twice, since it is known nowhere else."""

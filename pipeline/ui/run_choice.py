@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pipeline.app import processes
 from pipeline.app.batches import batches
 from pipeline.app.batches import cancel as cancel_batches
-from pipeline.app.removals import removal_lines, removals
+from pipeline.app.removals import removal_lines, removals, remove
 from pipeline.app.run_index import word_of
 from pipeline.app.run_list import RunRow, resume_arguments, row_of
 from pipeline.app.stores import open_account
 from pipeline.errors import ConfigError, PipelineError
-from pipeline.store.retention import Removal, remove
+from pipeline.store.retention import Removal
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data
 

@@ -16,6 +16,7 @@ from pipeline.records.budgets import Limit, labels_text
 from pipeline.records.lines import encode_line
 from pipeline.store.account import FileAccount
 from pipeline.store.base import Account
+from pipeline.store.copies import copy_account
 from pipeline.store.ledger import BackendAccount
 from pipeline.store.memory import MemoryAccount, MemoryBackend
 from pipeline.store.objects.backend import open_objects
@@ -182,3 +183,19 @@ def test_accounts_of_earlier_versions_count() -> None:
     assert take(account, "0.25")
     account.settle("b", Decimal("0.1"))
     assert left(account) == [Decimal("0.4")]
+
+
+def test_copy_brings_limits_and_what_counts_towards_them_once(account: Account) -> None:
+    source = MemoryAccount(clock := StillClock())
+    source.set_limit(limit(MATHS, "month", "1"))
+    source.set_limit(limit("", "week", "5"))
+    account.set_limit(limit("", "week", "7"))
+    earlier = AT.replace(year=2025)
+    name = source.reserve(ME, Decimal("0.5"), earlier, NO_DAY, MATHS)
+    assert name
+    for spent in ("0.5", "0.5", "0.75"):
+        source.settle(name, Decimal(spent))
+        copy_account(source, account, clock, Decimal(0))
+    assert [(each.limit, each.tally.spent) for each in account.standings(earlier)] == [
+        (limit("", "week", "7"), Decimal("0.75")), (limit(MATHS, "month", "1"), Decimal("0.75"))
+    ]  # fmt: skip

@@ -15,13 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import Event, RunResult
+from pipeline.app.removals import removals, remove
 from pipeline.engine.daily import Daily, Ticket
 from pipeline.errors import BudgetExceeded
 from pipeline.records.budgets import Limit, LimitStanding
 from pipeline.store.base import Account
 from pipeline.store.memory import MemoryAccount, MemoryStore
 from pipeline.store.reader import load
-from pipeline.store.url import open_account
+from pipeline.store.url import open_account, open_store
 from pipeline.testing import FakeClock
 from tests.unit.engine.saying import notes
 from tests.unit.engine.test_engine_batches import ONE, World
@@ -138,7 +139,7 @@ import os, sys
 from decimal import Decimal
 from pipeline.clock import SystemClock
 from pipeline.engine.daily import Daily
-from pipeline.store.url import open_account
+from pipeline.store.url import open_account, open_store
 url, number, dies = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "dies"
 labels = "team=maths" if number % 2 else "level=higher,team=maths"
 daily = Daily(open_account(url), None, SystemClock(), f"host:{number}:x", labels=labels)
@@ -199,3 +200,13 @@ def test_who_needs_room_days_later_settles_what_a_dead_process_left_open(tmp_pat
     result = died.go(days=12, concurrency=1)
     assert result.status == "completed", result.error
     assert account.standings(CLOCK.now())[0].tally.total == known + result.spent.usd
+
+
+def test_deleting_a_run_whose_process_died_gives_back_what_it_had_not_spent(tmp_path: Path) -> None:
+    died = Died(tmp_path)
+    store, account = open_store(died.url), open_account(died.url)
+    account.set_limit(Limit("", "total", Decimal(5)))
+    (going,) = removals(store, [died.run])
+    remove(store, account, going)
+    (one,) = account.standings(CLOCK.now())
+    assert (one.tally.spent, one.tally.reserved) == (died.state.total.usd + died.state.total.high, Decimal(0))
