@@ -72,6 +72,8 @@ class Daily:
     note: Callable[[str, str, Decimal], object] = lambda name, day, usd: None
     #: What the run is labelled with.
     labels: str = ""
+    #: ` --store URL`, for commands that are shown; "" for the default store.
+    words: str = ""
     #: Settles what dead processes left open on a day and later.
     free: Callable[[str], None] = lambda day: None
     #: What the runs of the store spent on a day, for an account that has no entry of it.
@@ -163,7 +165,7 @@ class Daily:
             )  # fmt: skip
         standings = self.account.standings(self.clock.now(), self.labels)
         # Others may have given room back since.
-        return _limit_reached(min(standings, key=lambda each: each.left), worst) if standings else None
+        return _limit_reached(min(standings, key=lambda each: each.left), worst, self.words) if standings else None
 
     @property
     def out(self) -> int:
@@ -249,18 +251,18 @@ def call_words(worst: Decimal | None) -> str:
     return "has no known price" if worst is None else f"may cost up to {dollars(worst, 4)}"
 
 
-def _limit_reached(full: LimitStanding, worst: Decimal | None) -> BudgetExceeded:
+def _limit_reached(full: LimitStanding, worst: Decimal | None, words: str) -> BudgetExceeded:
     """Return the error of a call that one of the account's limits has no room for."""
     limit, left = full.limit, max(full.left, Decimal(0))
     again = f"wait until {full.window.next} UTC, or " if full.window.next else ""
-    way = f"{again}raise it: `./pipeline.sh budget set {limit.options} --usd USD`, then resume"
+    way = f"{again}raise it: `./pipeline.sh budget set {limit.options} --usd USD{words}`, then resume"
     if worst is None:
         way = "give its prices with --prices FILE"
     return BudgetExceeded(
         f"The next call {call_words(worst)}; {dollars(full.tally.total, 4)} of the limit of {limit.words} is spent or "
         f"reserved by the runs of this store, {dollars(left, 4)} is left.",
         code="limit_reached",
-        hint=f"To go on, {way}. `./pipeline.sh budget list` shows what counts.",
+        hint=f"To go on, {way}. `./pipeline.sh budget list{words}` shows what counts.",
         labels=limit.labels, per=limit.per, daily=str(limit.usd), left=str(left), until=full.window.next,
     )  # fmt: skip
 

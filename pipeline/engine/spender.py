@@ -16,9 +16,11 @@ from pipeline.engine.setup import Setup, host
 from pipeline.engine.sources import Values
 from pipeline.engine.stop import Stop
 from pipeline.engine.watches import CacheWatch
+from pipeline.environment import default_store
 from pipeline.errors import ModelError, Pause, StoreError
 from pipeline.llm.base import Request
 from pipeline.records.kinds import DayReserved
+from pipeline.store.address import store_words
 from pipeline.store.base import Account, Store
 
 #: The value of the option `concurrency` that adapts to rate limits.
@@ -96,11 +98,11 @@ def _daily(setup: Setup, recorder: Recorder) -> daily.Daily | None:
     account = setup.account
     if account is None or (limit is None and not paid):
         return None
-    owner = host()
+    owner, url = host(), str(getattr(setup.store, "url", ""))
     return daily.Daily(
         account, limit, setup.clock, f"{owner['host']}:{owner['pid']}:{iso(setup.clock.now())}",
         note=lambda name, day, usd: recorder.append(DayReserved(name, day, str(usd)), sync=False),
-        labels=recorder.state.labels,
+        labels=recorder.state.labels, words="" if url in ("", default_store()) else store_words(url),
         free=lambda day: daily.settle_dead(setup.store, account, day),
         seen=lambda day: daily.spent_on(setup.store, day),
     )  # fmt: skip
