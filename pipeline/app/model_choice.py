@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.cost.prices import PriceBook
 from pipeline.cost.rates import provider_at
 from pipeline.engine.pipeline import load_python
-from pipeline.errors import ConfigError, CredentialMissing, SettingsConflict
+from pipeline.errors import ConfigError, CredentialMissing, ModelError, SettingsConflict
 from pipeline.providers import ANTHROPIC, OPENAI, OWN, PROVIDERS, able, provider_of
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, Identity
 
@@ -42,8 +42,8 @@ class OwnModel:
 
 
 def is_own(name: str | None) -> bool:
-    """Return whether a model's name is FILE.py:NAME."""
-    return bool(name) and str(name).rpartition(":")[0].endswith(".py")
+    """Return whether a model's name is FILE.py:NAME, or that without its NAME."""
+    return bool(name) and (str(name).endswith(".py") or str(name).rpartition(":")[0].endswith(".py"))
 
 
 def load_own(target: str) -> OwnModel:
@@ -54,17 +54,33 @@ def load_own(target: str) -> OwnModel:
         ModelError: As its check() raises it.
     """
     file, _, name = target.rpartition(":")
+    if not (file and name):
+        raise _no_model(target, "no NAME follows the file, as in FILE.py:NAME")
     found: Any = getattr(load_python(file), name, None)
-    if callable(found) and (isinstance(found, type) or not hasattr(found, "complete")):
-        found = found()
-    missing = [verb for verb in _VERBS if not callable(getattr(found, verb, None))]
-    if missing:
-        raise ConfigError(
-            f"{target} is no Model: it has no {', '.join(f'{verb}()' for verb in missing)}.",
-            code="no_model_object",
-            hint="devops/docs/examples/scripted_model.py shows one.",
-        )
-    return OwnModel(target, found, found.check().id)
+    doing = "calling it"
+    try:
+        if callable(found) and (isinstance(found, type) or not hasattr(found, "complete")):
+            found = found()
+        missing = [verb for verb in _VERBS if not callable(getattr(found, verb, None))]
+        if missing:
+            raise _no_model(target, f"it has no {', '.join(f'{verb}()' for verb in missing)}")
+        doing = "its check()"
+        info = found.check()
+    except (ConfigError, ModelError):
+        raise
+    except Exception as error:
+        raise _no_model(target, f"{doing} raised {type(error).__name__}: {error}") from error
+    if not isinstance(getattr(info, "id", None), str):
+        raise _no_model(target, f"its check() returned a {type(info).__name__}, wanted a ModelInfo")
+    return OwnModel(target, found, info.id)
+
+
+def _no_model(target: str, why: str) -> ConfigError:
+    """Return the error of a model of the user's own that is none."""
+    return ConfigError(
+        f"{target} is no Model: {why}.", code="no_model_object",
+        hint="devops/docs/examples/scripted_model.py shows one.",
+    )  # fmt: skip
 
 
 def with_own(asked: Identity) -> tuple[Identity, OwnModel | None]:

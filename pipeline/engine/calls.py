@@ -36,6 +36,7 @@ from pipeline.llm.base import WINDOW_FULL, Model, ModelInfo, Reply, Request
 from pipeline.providers import ANTHROPIC
 from pipeline.records.charge import FREE, INTERVAL, UNPRICED, Charge, dollars
 from pipeline.records.kinds import CallEnded, CallStarted
+from pipeline.records.redaction import without_keys
 from pipeline.records.run import CallRun
 from pipeline.records.values import encode_value
 
@@ -275,7 +276,8 @@ class CallLedger:
             raise
         except Exception as error:
             # A fault of the adapter: the request may have left.
-            self.failed(call, ModelError(f"{type(error).__name__}: {error}", code="adapter_failed", billed="unknown"))
+            said = without_keys(f"{type(error).__name__}: {error}")
+            self.failed(call, ModelError(said, code="adapter_failed", billed="unknown"))
             raise
         if not (isinstance(reply, Reply) and isinstance(reply.text, str)):
             of = f"Reply of {type(reply.text).__name__}" if isinstance(reply, Reply) else type(reply).__name__

@@ -276,7 +276,7 @@ def load_python(text: str) -> ModuleType:
         raise ConfigError(f"{text!r} is not a Python file.", code="not_python", hint="Its name must end in .py.")
     try:
         return load_file(_module_name(path), path)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = f"{text} cannot be imported: {type(error).__name__}: {error}"
         raise ConfigError(text, code="import_failed", hint=_namesake(path)) from error
 

@@ -168,6 +168,10 @@ def test_resume_names_its_own_model_again_and_prints_how(cli: Cli, tmp_path: Pat
         "WORKS = ScriptedModel(lambda request: 'yes', provider='own')\n"
         "def make():\n    return WORKS\n"
         "NOTHING = 3\n"
+        "class Raises(ScriptedModel):\n    def check(self):\n        raise KeyError('lost')\n"
+        "class Says(ScriptedModel):\n    def check(self):\n        return 'fine'\n"
+        "RAISES, SAYS = Raises([]), Says([])\n"
+        "def needs(key):\n    return WORKS\n"
     )
     said = cli("run", POSTCARDS, "--param", TOWNS, "--model", f"{broken}:FAILS")
     assert said.code != 0
@@ -175,9 +179,12 @@ def test_resume_names_its_own_model_again_and_prints_how(cli: Cli, tmp_path: Pat
     said = cli("run", POSTCARDS, "--resume", "latest")
     assert (said.code, "--model FILE.py:NAME" in said.err) == (2, True), said.err
     assert cli("run", POSTCARDS, "--resume", "latest", "--model", f"{broken}:make").code == 0
-    for name, told in (("NOTHING", "no check()"), ("ABSENT", "no check()")):
-        said = cli("run", POSTCARDS, "--param", TOWNS, "--model", f"{broken}:{name}")
-        assert (said.code, told in said.err) == (2, True), said.err
+    for name, told in (
+        (":NOTHING", "no check()"), (":ABSENT", "no check()"), (":RAISES", "its check() raised KeyError: 'lost'"),
+        (":SAYS", "its check() returned a str"), (":needs", "calling it raised TypeError"), (":", "NAME"), ("", "NAME"),
+    ):  # fmt: skip
+        said = cli("run", POSTCARDS, "--param", TOWNS, "--model", f"{broken}{name}")
+        assert (said.code, f"{broken}{name} is no Model" in said.err, told in said.err) == (2, True, True), said.err
 
 
 def test_lessons_are_written_by_a_model_of_ones_own(cli: Cli, root: Path, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def read_table(text: str, delimiter: str = "") -> SourceTree:
     rows = table_rows(text, delimiter)
     if all(len(row) == 1 for _, row in rows):
         named = len(rows) > 1 and "outcome" in _roles(rows[0][1][0]) and len(rows[0][1][0].split()) < _NAME_WORDS
-        return read_outcomes("\n\n".join(row[0] for _, row in rows[named:]))
+        return read_outcomes(_at_their_lines(rows[named:]), cells=True)
     found = _head(rows)
     notes: list[str] = []
     if found:
@@ -97,6 +97,12 @@ def table_rows(text: str, delimiter: str = "") -> list[tuple[int, list[str]]]:
     if not delimiter:
         delimiter = max(_DELIMITERS, key=lambda one: _evenness(_parsed(text, one, begin)))
     return _parsed(text, delimiter, begin)
+
+
+def _at_their_lines(rows: Sequence[tuple[int, list[str]]]) -> str:
+    """Return the only cell of each row, on the line that the row begins on."""
+    cells = {line: " ".join(row[0].split()) for line, row in rows}
+    return "\n".join(cells.get(line, "") for line in range(1, max(cells, default=0) + 1))
 
 
 def _parsed(text: str, delimiter: str, begin: int) -> list[tuple[int, list[str]]]:

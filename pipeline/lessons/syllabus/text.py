@@ -60,18 +60,20 @@ class _Joins:
     hyphens: list[str] = field(default_factory=list)
 
 
-def read_outcomes(text: str, *, markdown: bool = False) -> SourceTree:
+def read_outcomes(text: str, *, markdown: bool = False, cells: bool = False) -> SourceTree:
     """Return the headings and items of a text.
 
     Args:
         markdown: Emphasis and links are marks, not text.
+        cells: Each line is a cell of a table: none goes on with the one before it.
     """
     rows, notes = page_lines(text)
+    rows = [replace(row, gap=True) for row in rows] if cells else rows
     rows = [replace(row, text=_bare(row.text)) for row in rows] if markdown else rows
     rows = _with_marks(_without_rules(rows))
     marks = marks_of(row.text for row in rows)
     joins = _Joins()
-    pieces = _pieces(rows, marks, joins, text)
+    pieces = _pieces(rows, marks, None if cells else joins, text)
     _find_headings(pieces)
     if joins.hyphens:
         shown = ", ".join(dict.fromkeys(joins.hyphens[:6]))
@@ -127,14 +129,15 @@ def _with_marks(rows: Iterator[TextLine]) -> list[TextLine]:
 # --- lines that belong together -----------------------------------------------------------------------
 
 
-def _pieces(rows: Sequence[TextLine], marks: Marks, joins: _Joins, whole: str) -> list[_Piece]:
+def _pieces(rows: Sequence[TextLine], marks: Marks, joins: _Joins | None, whole: str) -> list[_Piece]:
+    """Return the texts of lines; `joins` is None where none goes on with the one before it."""
     width = max((len(row.text) + row.indent for row in rows), default=0)
     pieces: list[_Piece] = []
     found = _with_chapters([marks.of(row.text) for row in rows])
     for place, (row, marker) in enumerate(zip(rows, found, strict=True)):
         heading, text = as_heading(row.text) if marker is None else ("", marker.rest)
-        last = pieces[-1] if pieces else None
-        if last and not heading and _continues(last, row, marker, width) and not _begins_list(last, rows, found, place):
+        last = pieces[-1] if pieces and not heading else None
+        if joins and last and _continues(last, row, marker, width) and not _begins_list(last, rows, found, place):
             last.text = _joined(last.text, row.text, joins, whole)
             last.length = len(row.text) + row.indent
             continue

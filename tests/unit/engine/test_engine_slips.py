@@ -27,14 +27,16 @@ from pipeline import (
     run_dot,
     step,
 )
+from pipeline.engine.pipeline import load_pipeline
 from pipeline.engine.setup import EFFECTS
-from pipeline.errors import PipelineError
+from pipeline.errors import ConfigError, PipelineError
 from pipeline.llm.base import ModelInfo
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reader import load
 from tests.unit.engine.saying import ask, facts
 
+KEY = f"sk-ant-api03-{'x' * 40}"
 USER = [Message("user", "Hello?")]
 
 
@@ -43,9 +45,22 @@ def one(ctx: StepContext) -> Mapping[str, Any]:
     return {"one": 1}
 
 
+@step()
+def asks(ctx: StepContext) -> Mapping[str, Any]:
+    """One call."""
+    return {"text": ctx.ask(ask("Well?")).text}
+
+
 async def later(ctx: StepContext, item: Any = None) -> Mapping[str, Any]:
     """What an async framework would take."""
     return {}
+
+
+class Talks(ScriptedModel):
+    """A model whose complete() raises with its key in the text."""
+
+    def complete(self, request: Request) -> Reply:
+        raise ValueError(f"no answer for {KEY}")
 
 
 class Texts:
@@ -237,3 +252,17 @@ def test_body_may_run_a_loop_of_its_own_wherever_the_run_was_begun(store: Memory
 def test_effects_are_those_of_the_guide() -> None:
     assert all(step(effect=effect)(one).effect == effect for effect in EFFECTS)
     assert Reply("x", "end_turn").complete
+
+
+def test_key_in_the_error_of_a_model_is_not_recorded() -> None:
+    store = open_store("memory:")
+    result = Pipeline("asks", steps=[asks]).run(store=store, model=Talks([]))
+    (ended,) = facts(store, result.run_id, CallEnded)
+    assert "no answer for" in str(ended.error)
+    assert KEY not in str(ended.error)
+
+
+def test_file_that_leaves_the_program_is_named(tmp_path: Path) -> None:
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit(0)\n")
+    with pytest.raises(ConfigError, match=r"leaves\.py cannot be imported: SystemExit: 0"):
+        load_pipeline(str(tmp_path / "leaves.py"))

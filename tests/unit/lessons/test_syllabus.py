@@ -203,6 +203,8 @@ TABLES: list[tuple[str, str, Tree]] = [
      {"Cells": ["1.1 Describe the structure of cells", "1.2 Explain osmosis"],
       "Heat": ["2.1 Describe how heat flows"]}),
     ("Learning outcomes\nDescribe\nExplain\n", ".csv", {"Learning outcomes": ["Describe", "Explain"]}),
+    ("outcome\ndescribe the cell\nexplain osmosis\n", ".csv",
+     {"Learning outcomes": ["Describe the cell", "Explain osmosis"]}),
     ('Unit,Outcome\nCells,"Describe\nHeat,Draw\n', ".csv", {"Cells": ["Describe"], "Heat": ["Draw"]}),
     ("Unit\tOutcome\nCells\tDescribe\nHeat\tDraw\n", ".txt", {"Cells": ["Describe"], "Heat": ["Draw"]}),
     ("Unit,Outcome\rCells,Describe\r", ".csv", {"Cells": ["Describe"]}),
@@ -212,6 +214,12 @@ TABLES: list[tuple[str, str, Tree]] = [
 @pytest.mark.parametrize(("text", "end", "wanted"), TABLES)
 def test_table_is_understood(tmp_path: Path, text: str, end: str, wanted: Tree) -> None:
     assert tree(understood(tmp_path, text, end).groups) == wanted
+
+
+def test_rows_of_an_only_column_are_told_by_their_lines(tmp_path: Path) -> None:
+    found = understood(tmp_path, 'Objective\nDescribe\n"Explain\nthis"\n\nDraw\n', ".csv")
+    told = [(out.text, out.line) for out in found.groups[0].below]
+    assert told == [("Describe", 2), ("Explain this", 3), ("Draw", 6)]
 
 
 def test_table_says_which_column_was_taken_for_what(tmp_path: Path) -> None:
