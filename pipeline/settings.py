@@ -254,12 +254,13 @@ def _is_amount(usd: Decimal) -> bool:
 
 
 def _is_plain_url(text: str) -> bool:
-    """Return whether an address can be recorded: it holds no credential."""
+    """Return whether an address can be recorded and reached: it holds no credential, and its port exists."""
     try:
         parts = urlsplit(text)
+        port = parts.port
     except ValueError:
         return False
-    plain = parts.username is None and parts.password is None and not parts.query and not parts.fragment
+    plain = port != 0 and parts.username is None and parts.password is None and not parts.query and not parts.fragment
     return parts.scheme in ("http", "https") and bool(parts.hostname) and plain
 
 

@@ -126,7 +126,8 @@ def test_unpriced_model_is_refused_under_a_ceiling_and_free_only_where_the_price
 
 
 def test_address_with_a_credential_is_refused_and_a_typing_slip_gets_the_nearest_name(cli: Cli, root: Path) -> None:
-    for url in ("http://me:secret@127.0.0.1/v1", "http://127.0.0.1/v1?key=secret", "127.0.0.1/v1", "ftp://127.0.0.1"):
+    odd = ("127.0.0.1/v1", "ftp://127.0.0.1", "http://127.0.0.1:99999/v1")
+    for url in ("http://me:secret@127.0.0.1/v1", "http://127.0.0.1/v1?key=secret", *odd):
         said = cli("run", POSTCARDS, "--param", TOWNS, "--base-url", url)
         assert (said.code, "--base-url" in said.err, "secret" in said.err) == (2, True, False)
     said = cli("run", POSTCARDS, "--param", TOWNS, "--provider", "bedrok")

@@ -17,7 +17,6 @@ from pipeline import (
     Pipeline,
     Reply,
     Request,
-    ScriptedModel,
     StepContext,
     compile_graph,
     fork_run,
@@ -31,6 +30,7 @@ from pipeline.engine.pipeline import load_pipeline
 from pipeline.engine.setup import EFFECTS
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.llm.base import ModelInfo
+from pipeline.llm.script import ScriptedModel
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reader import load
