@@ -53,7 +53,11 @@ class RunReport:
 def finish(start: Start, setup: Setup, result: RunResult, verb: str = "lessons") -> RunReport:
     """Close what the run worked with, write the receipt beside what was published, and return the report."""
     if setup.model is not None:
-        setup.model.close()
+        try:
+            setup.model.close()
+        except Exception as error:
+            # A model of the user's own may fail here: all that it answered is recorded.
+            start.emit("note", text=f"The model's close() failed: {type(error).__name__}.")
     again = start.command(result.run_id, verb)
     error, done = result.error, result.status == COMPLETED
     if isinstance(error, WriteFailed) and error.data.get("emergency") and not error.data.get("gone"):

@@ -188,6 +188,17 @@ def test_resume_names_its_own_model_again_and_prints_how(cli: Cli, tmp_path: Pat
         assert (said.code, f"{broken}{name} is no Model" in said.err, told in said.err) == (2, True, True), said.err
 
 
+def test_model_of_ones_own_that_cannot_be_closed_spoils_no_run(cli: Cli, tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(
+        "from pipeline import ScriptedModel\n"
+        "class Sticks(ScriptedModel):\n    def close(self):\n        raise OSError('stuck')\n"
+        "MODEL = Sticks(lambda request: 'yes', provider='own')\n"
+    )
+    said = cli("run", POSTCARDS, "--param", TOWNS, "--model", f"{own}:MODEL")
+    assert (said.code, "close() failed: OSError" in said.out + said.err) == (0, True), said.err
+
+
 def test_lessons_are_written_by_a_model_of_ones_own(cli: Cli, root: Path, tmp_path: Path) -> None:
     own = tmp_path / "author.py"
     own.write_text(
