@@ -21,13 +21,23 @@ lock() {
         --custom-compile-command devops/lock.sh --quiet --output-file "$output" "$@"
 }
 
+# Prints the requirements that pyproject.toml lists under the keys $@, a line each.
+declared() {
+    "$VENV/bin/python" -c 'import sys, tomllib
+with open("pyproject.toml", "rb") as file:
+    found = tomllib.load(file)
+for key in sys.argv[1:]:
+    found = found[key]
+print(*found, sep="\n")' "$@"
+}
+
 lock pyproject.toml devops/requirements/core.txt "$@"
 # The tests must run on exactly what users run on: the core pins bind the test lock. Every extra is tested.
 lock pyproject.toml devops/requirements/test.txt --group test --all-extras --constraint devops/requirements/core.txt "$@"
 # So is each extra: its packages are those of the tests.
 for extra in bedrock dask export langgraph objects openai otel plot postgres ui vertex; do
-    "$VENV/bin/python" -c 'import sys, tomllib
-with open("pyproject.toml", "rb") as file:
-    print(*tomllib.load(file)["project"]["optional-dependencies"][sys.argv[1]], sep="\n")' "$extra" |
+    declared project optional-dependencies "$extra" |
         lock - "devops/requirements/$extra.txt" --constraint devops/requirements/test.txt "$@"
 done
+# What `devops/bench.sh --peers` compares with stands in an environment of its own and is bound to nothing.
+declared dependency-groups peers | lock - tests/benchmarks/peers/requirements.txt "$@"

@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = ["pipeline.sh", "devops/pipeline.sh", "devops/venv.sh", "devops/check.sh", "devops/lock.sh", ".ci/run"]
+SCRIPTS = [
+    "pipeline.sh",
+    "devops/pipeline.sh",
+    "devops/venv.sh",
+    "devops/check.sh",
+    "devops/lock.sh",
+    "devops/bench.sh",
+    ".ci/run",
+]
 
 #: Came with bash 4 or later, or is GNU's alone.
 TOO_NEW = re.compile(

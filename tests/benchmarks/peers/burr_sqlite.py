@@ -54,9 +54,7 @@ class Adapter(Peer):
     def __init__(self, home: Path) -> None:
         super().__init__(home)
         self._file = home / "burr.db"
-        self._persister = SQLitePersister(
-            str(self._file), connect_kwargs={"check_same_thread": False, "timeout": 60}
-        )
+        self._persister = SQLitePersister(str(self._file), connect_kwargs={"check_same_thread": False, "timeout": 60})
         self._persister.initialize()
 
     def _application(self, count: int, body: Body) -> Application[Any]:
@@ -102,7 +100,8 @@ class Adapter(Peer):
                 "INSERT INTO burr_state (partition_key, app_id, sequence_id, position, state, status, created_at)"
                 " WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < ?)"
                 " SELECT partition_key, 'a' || value, sequence_id, position, state, status, created_at"
-                " FROM n, burr_state", (runs - 1,)
+                " FROM n, burr_state",
+                (runs - 1,),
             )
 
     def newest(self, count: int) -> int:

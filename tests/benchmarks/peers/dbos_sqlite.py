@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from dbos import DBOS
 
@@ -42,7 +42,7 @@ async def fanned(count: int, at_once: int) -> int:
 class Adapter(Peer):
     """One workflow is one run."""
 
-    PACKAGES = ("dbos",)
+    PACKAGES: ClassVar[tuple[str, ...]] = ("dbos",)
     DURABILITY = "SQLite as DBOS opens it (rollback journal, synchronous=FULL): survives a power cut"
 
     def __init__(self, home: Path) -> None:
@@ -83,7 +83,8 @@ class Adapter(Peer):
             renamed = copied.replace("workflow_uuid", "'w' || value", 1).replace("created_at", "created_at - value", 1)
             connection.executescript(
                 "CREATE TEMP TABLE number AS WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n "
-                f"WHERE value < {runs - 1}) SELECT value FROM n; CREATE TEMP TABLE one AS SELECT * FROM workflow_status;"
+                f"WHERE value < {runs - 1}) SELECT value FROM n;"
+                "CREATE TEMP TABLE one AS SELECT * FROM workflow_status;"
                 f"INSERT INTO workflow_status ({copied}) SELECT {renamed} FROM number, one;"
             )
 

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pipeline import __version__
 from pipeline.clock import SystemClock
 from pipeline.engine.pipeline import Pipeline
 from pipeline.engine.step import StepContext, step
@@ -17,12 +18,16 @@ from tests.benchmarks.peers.workloads import Body, Peer
 class Adapter(Peer):
     """A pipeline of as many steps as the chain has."""
 
-    PACKAGES = ("pydantic",)
+    PACKAGES = ()
     DURABILITY = "each step: one fdatasync of its journal before the next begins; survives a power cut"
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)
         self._store = FileStore(home / "store", SystemClock())
+
+    @classmethod
+    def versions(cls) -> dict[str, str]:
+        return {"course-pipeline": __version__}
 
     def _pipeline(self, count: int, body: Body) -> Pipeline:
         def made(number: int) -> Any:

@@ -37,7 +37,10 @@ class Adapter(Peer):
     """One flow run is one run."""
 
     PACKAGES = ("prefect",)
-    DURABILITY = "results in files without a sync, the server's SQLite in WAL mode, synchronous=NORMAL: survives a kill, not a power cut"
+    DURABILITY = (
+        "results in files without a sync; the server's SQLite in WAL mode, synchronous=NORMAL: survives a kill, "
+        "not a power cut"
+    )
 
     @classmethod
     @contextmanager
@@ -67,7 +70,7 @@ class Adapter(Peer):
     def fan(self, count: int, at_once: int, body: Body) -> None:
         work = task(body, name="work", cache_key_fn=lambda context, given: f"fan-{count}-{given['number']}")
 
-        @flow(task_runner=ThreadPoolTaskRunner(max_workers=at_once))  # type: ignore[arg-type]
+        @flow(task_runner=ThreadPoolTaskRunner(max_workers=at_once))
         def fanned() -> None:
             work.map(list(range(count))).result()
 
@@ -81,7 +84,8 @@ class Adapter(Peer):
             renamed = copied.replace("id,", "printf('00000000-0000-0000-0000-%012d', value),", 1)
             connection.execute(
                 "WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < ?)"
-                f" INSERT INTO flow_run ({copied}) SELECT {renamed} FROM n, flow_run", (runs - 1,)
+                f" INSERT INTO flow_run ({copied}) SELECT {renamed} FROM n, flow_run",
+                (runs - 1,),
             )
 
     def newest(self, count: int) -> int:

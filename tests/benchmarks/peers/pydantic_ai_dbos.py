@@ -1,4 +1,4 @@
-"""pydantic-ai, durable by DBOS on SQLite: each step is an agent's run with one request to a model that is a function."""
+"""pydantic-ai, durable by DBOS on SQLite: a step is an agent's run with one request to a model that is a function."""
 
 from __future__ import annotations
 

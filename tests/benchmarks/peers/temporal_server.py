@@ -74,8 +74,12 @@ class Adapter(Peer):
             client = await Client.connect("127.0.0.1:" + (self.home / "port").read_text())
             with ThreadPoolExecutor(at_once) as pool:
                 worker = Worker(
-                    client, task_queue="bench", workflows=[Chained, Fanned], activities=[work],
-                    activity_executor=pool, max_concurrent_activities=at_once,
+                    client,
+                    task_queue="bench",
+                    workflows=[Chained, Fanned],
+                    activities=[work],
+                    activity_executor=pool,
+                    max_concurrent_activities=at_once,
                     workflow_runner=UnsandboxedWorkflowRunner(),
                 )
                 async with worker:

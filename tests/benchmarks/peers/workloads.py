@@ -48,6 +48,10 @@ class Peer(ABC):
         self.home = home
 
     @classmethod
+    def versions(cls) -> dict[str, str]:
+        return {name: version(name) for name in cls.PACKAGES}
+
+    @classmethod
     def served(cls, home: Path) -> AbstractContextManager[None]:
         """Run the server that the library needs beside its process, if it needs one, as long as the block."""
         return nullcontext()
@@ -137,7 +141,7 @@ def resume(peer_class: type[Peer], home: Path, count: int) -> dict[str, Any]:
     """From opening the library to the first step that was not done, in bare appends; and which were done again."""
     bare = statistics.median(bare_appends(home, 100))
     begun = time.perf_counter()
-    again = []
+    again: list[int] = []
 
     def body(number: int) -> dict[str, Any]:
         if number == count // 2:
@@ -180,8 +184,8 @@ def newest(peer: Peer, count: int) -> dict[str, Any]:
 
 
 def about(peer_class: type[Peer]) -> dict[str, Any]:
-    """Versions and durability."""
-    return {"versions": {name: version(name) for name in peer_class.PACKAGES}, "durability": peer_class.DURABILITY}
+    """Return versions and durability."""
+    return {"versions": peer_class.versions(), "durability": peer_class.DURABILITY}
 
 
 def load(name: str) -> type[Peer]:
