@@ -2,9 +2,9 @@
 # Our figures; nothing fails by them. Needs nothing but a Python 3.11.
 #   devops/bench.sh [NAME ...]      speed and size of the core, or the named figures of it
 #   devops/bench.sh --all           and of stores, the desk, graphs, pacing and caching (some ten minutes)
-#   devops/bench.sh --peers [--rounds 3] [PEER ...]
+#   devops/bench.sh --peers [--rounds 3] [--minutes 40] [PEER ...]
 #                                   five workloads, in turns with other libraries that make steps durable; they get an
-#                                   environment of their own, .venv.peers (about 700 MB; some 20 minutes)
+#                                   environment of their own, .venv.peers (about 700 MB)
 set -eu
 
 folder=$(dirname "${BASH_SOURCE[0]}")

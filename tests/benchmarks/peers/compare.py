@@ -1,6 +1,6 @@
 """The five workloads by this project and by its peers, in turns: python -m tests.benchmarks.peers.compare PYTHON.
 
-    devops/bench.sh --peers [--rounds 3] [PEER ...]
+    devops/bench.sh --peers [--rounds 3] [--minutes 40] [PEER ...]
 
 PYTHON is the interpreter of the peers' environment. Prints Markdown: medians of ratios, versions, durability, load.
 """
@@ -15,6 +15,7 @@ import sqlite3
 import statistics
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from typing import Any
 
@@ -70,16 +71,19 @@ def measure(python: str, peer: str, workload: str, count: int) -> dict[str, Any]
     return found
 
 
-def rounds(python: str, peers: list[str], times: int) -> dict[Key, list[dict[str, Any]]]:
-    """Take turns: each workload by each library, so many times over."""
+def rounds(python: str, peers: list[str], times: int, minutes: float) -> dict[Key, list[dict[str, Any]]]:
+    """Take turns: each workload by each library, so many times over; after so many minutes none begins."""
+    end = time.monotonic() + minutes * 60
     found: dict[Key, list[dict[str, Any]]] = defaultdict(list)
     for number in range(times):
         for workload, count in dict.fromkeys((workload, count) for _, workload, count, _ in COLUMNS):
-            if number and workload in _ONCE:
+            if (number and workload in _ONCE) or time.monotonic() > end:
                 continue
             for peer in peers:
+                begun = time.monotonic()
                 found[peer, workload, count].append(measure(python, peer, workload, count))
-                print(f"{number + 1}/{times} {workload} {count} {peer}", file=sys.stderr)
+                spent = time.monotonic() - begun
+                print(f"{number + 1}/{times} {workload} {count} {peer}: {spent:.0f} s", file=sys.stderr)
     return found
 
 
@@ -120,14 +124,16 @@ def main() -> None:
     options.add_argument("python")
     options.add_argument("peers", nargs="*", metavar="PEER", help=", ".join(PEERS))
     options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--minutes", type=float, default=40, help="after which no workload begins")
     chosen = options.parse_intermixed_args()
     peers = chosen.peers or list(PEERS)
     before = os.getloadavg()[0]
-    found = rounds(chosen.python, peers, chosen.rounds)
+    found = rounds(chosen.python, peers, chosen.rounds, chosen.minutes)
     print(table(found, peers), "", *notes(chosen.python, found, peers), "", sep="\n")
+    made = len(found[peers[0], "steps", 100])
     print(
         f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {platform.system()}, {os.cpu_count()} "
-        f"cores; load {before:.1f} at the beginning, {os.getloadavg()[0]:.1f} at the end; {chosen.rounds} rounds."
+        f"cores; load {before:.1f} at the beginning, {os.getloadavg()[0]:.1f} at the end; rounds: {made}."
     )
 
 
