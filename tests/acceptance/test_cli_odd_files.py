@@ -98,13 +98,14 @@ def test_odd_file_named_by_a_person_is_refused_by_name(make: Callable[[Path], No
     store = failed_run(tmp_path / "store")
     prompts = tmp_path / "courses"
     prompts.mkdir()
-    for path in (tmp_path / name for name in ("a.dot", "prices.json", "courses.csv", "kept.jsonl", "courses/x.yaml")):
+    course = prompts / "mathematics-national_5.yaml"
+    for path in (*(tmp_path / name for name in ("a.dot", "prices.json", "courses.csv", "kept.jsonl")), course):
         make(path)
     at = f"--store files:{tmp_path}/store"
     said = run_all([
         f"validate {tmp_path}/a.dot", f"run {tmp_path}/a.dot {at}", f"cost --reprice {tmp_path}/prices.json {at}",
         f"courses {tmp_path}/courses.csv {at} --model offline", f"recover {store} {tmp_path}/kept.jsonl {at}",
-        f"subjects check {tmp_path}/courses/x.yaml",
+        f"subjects check {course}",
         f"lessons --subject mathematics --level national_5 --catalogue {prompts} --model offline --dry-run {at}",
         f"lessons --subject mathematics --level national_5 --prices {tmp_path}/prices.json --dry-run {at}",
     ])  # fmt: skip
