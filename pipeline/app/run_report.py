@@ -55,9 +55,9 @@ def finish(start: Start, setup: Setup, result: RunResult, verb: str = "lessons")
     if setup.model is not None:
         try:
             setup.model.close()
-        except Exception as error:
+        except Exception as fault:
             # A model of the user's own may fail here: all that it answered is recorded.
-            start.emit("note", text=f"The model's close() failed: {type(error).__name__}.")
+            start.emit("note", text=f"The model's close() failed: {type(fault).__name__}.")
     again = start.command(result.run_id, verb)
     error, done = result.error, result.status == COMPLETED
     if isinstance(error, WriteFailed) and error.data.get("emergency") and not error.data.get("gone"):
