@@ -48,6 +48,11 @@ class Provider:
     #: What a try is charged can depend on where it is answered: worst cases leave room for that.
     geo: bool = False
 
+    @property
+    def address(self) -> str:
+        """Return how its address is given, for people."""
+        return f"--base-url (or {self.base_variable})" if self.name == OPENAI else self.base_variable
+
     def named(self, model: str) -> str:
         """Return what a model is called at this provider; a name in another form is the provider's own."""
         return f"{self.prefix}{model}" if model.startswith(_CLAUDE) else model

@@ -26,7 +26,7 @@ DEFAULT_FOLDER = "exports"
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was exported, and where it is."""
+    """Tell what was exported, and where it is."""
 
     run: str
     chosen: Selection

@@ -50,7 +50,7 @@ class PlannedNode:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a start would do."""
+    """Describe what a start would do."""
 
     pipeline: str
     #: The run that is resumed; "": a new one.

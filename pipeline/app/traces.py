@@ -71,7 +71,7 @@ def _told_of(content: bool) -> Callable[[Store, str], Told]:
 
 @dataclass(slots=True)
 class SentTraces:
-    """What was sent of a run."""
+    """Tell what was sent of a run."""
 
     run: str
     endpoint: str

@@ -29,7 +29,7 @@ _UNIX, _MODE = 3, 0o100644 << 16
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is exported."""
+    """Hold what is exported."""
 
     view: CourseView
     #: Those chosen, in order.

@@ -30,7 +30,7 @@ _BEGUN = re.compile(r"\.(.+)\.[0-9a-f]{16}")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of an export."""
+    """Tell what became of an export."""
 
     #: Files that are new or replaced; the others were there already, byte for byte.
     new: frozenset[str]

@@ -86,7 +86,7 @@ def _resource(name: str, kind: str, path: str, needed: Iterable[str] = ()) -> st
 
 
 class _Lesson:
-    """What a cartridge holds of a lesson."""
+    """Hold the parts of a lesson in a cartridge."""
 
     def __init__(self, view: CourseView, lesson: LessonView) -> None:
         self._view, self._lesson = view, lesson

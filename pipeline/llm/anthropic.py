@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, cast
 
-from pipeline.errors import ConfigError, CredentialMissing, ModelRejected
+from pipeline.errors import CredentialMissing, ModelRejected
 from pipeline.llm.base import Message, ModelInfo, Request
 from pipeline.llm.batches import AnthropicBatches
 from pipeline.llm.clients import can_log_in, is_log_in, is_regional, make_client, sdk_errors, secrets_of
@@ -60,8 +60,7 @@ class AnthropicModel(StreamedModel):
         self.model_id = model_id
         self.provider = provider_of(provider)
         self.deadline_seconds = deadline_seconds
-        #: What another process makes the same model from.
-        self._made_from = (model_id, base_url, deadline_seconds, provider)
+        self._made_from = {"base_url": base_url, "deadline_seconds": deadline_seconds, "provider": provider}
         self._own_key = api_key is not None
         # A redirect would carry the key to another host.
         http = anthropic.DefaultHttpxClient(follow_redirects=False)
@@ -73,19 +72,6 @@ class AnthropicModel(StreamedModel):
         self.batches = asks if self.provider.batches else None
         #: Returns the input tokens of a request, free (`AnthropicBatches.count`); None where the provider counts none.
         self.count_tokens: Callable[[Request], int] | None = asks.count if self.provider.counts else None
-
-    def __repr__(self) -> str:
-        return f"AnthropicModel({self.model_id!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Leave out the credential: a worker takes its own from its environment."""
-        if self._own_key:
-            raise ConfigError(
-                "A model with an API key of its own is not sent to workers.",
-                code="api_key_not_sent",
-                hint="Omit api_key, and set ANTHROPIC_API_KEY where the workers run.",
-            )
-        return _made, self._made_from
 
     def check(self) -> ModelInfo:
         """Look the model up; free. See `Model.check`."""
@@ -234,7 +220,3 @@ def _lifecycle_warnings(model_id: str, deprecated: bool, retires: Any) -> tuple[
         return ()
     when = f"{retires:%Y-%m-%d}" if retires else known.get(model_id, "a date not yet given")
     return (f"The model {model_id} is deprecated; it will be retired on {when}.",)
-
-
-def _made(model_id: str, base_url: str | None, deadline_seconds: float, provider: str) -> AnthropicModel:
-    return AnthropicModel(model_id, base_url=base_url, deadline_seconds=deadline_seconds, provider=provider)

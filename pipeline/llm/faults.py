@@ -155,7 +155,7 @@ def from_status(
     """
     status = int(error.status_code)
     if 300 <= status < 400:
-        variable = provider.base_variable
+        variable = provider.address
         return ModelRejected(
             f"The host of {variable} answers with a redirect, which is not followed: it would get the key.",
             code="redirect_refused", hint=f"Set {variable} to the host that answers itself.", billed="no",
@@ -252,7 +252,7 @@ def no_reply(
     return ModelUnavailable(
         f"{host} answers with {kind}, not with a reply of a model.",
         code="no_model_reply",
-        hint=f"Check {provider.base_variable}, and whether a proxy or a login page answers in its place; then resume.",
+        hint=f"Check {provider.address}, and whether a proxy or a login page answers in its place; then resume.",
         billed="unknown", host=host, content_type=kind, retry_after=None, stops_run=False, tries=2,
     )  # fmt: skip
 

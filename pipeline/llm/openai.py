@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
-from pipeline.errors import ConfigError, CredentialMissing
+from pipeline.errors import CredentialMissing
 from pipeline.extras import is_installed, not_installed
 from pipeline.llm.base import REFUSAL, ModelInfo, Request
 from pipeline.llm.clients import sdk_errors
@@ -40,6 +40,7 @@ class OpenAIModel(StreamedModel):
     """A model behind an OpenAI-compatible endpoint. Any number of threads may call it at once."""
 
     provider = PROVIDERS[OPENAI]
+    _key_variable = "OPENAI_API_KEY"
 
     def __init__(
         self,
@@ -69,8 +70,7 @@ class OpenAIModel(StreamedModel):
             raise CredentialMissing(f"No credential for {model_id} is set.", hint=self.provider.login)
         self.model_id = model_id
         self.deadline_seconds = deadline_seconds
-        #: What another process makes the same model from.
-        self._made_from = (model_id, base_url, deadline_seconds)
+        self._made_from = {"base_url": base_url, "deadline_seconds": deadline_seconds}
         self._own_key = api_key is not None
         #: Where it is asked; "": at OpenAI itself.
         self.address = address or ""
@@ -83,19 +83,6 @@ class OpenAIModel(StreamedModel):
             )
         except (openai.OpenAIError, ValueError) as error:
             raise CredentialMissing(redact(str(error), [key]), hint=self.provider.login) from None
-
-    def __repr__(self) -> str:
-        return f"OpenAIModel({self.model_id!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Leave out the credential: a worker takes its own from its environment."""
-        if self._own_key:
-            raise ConfigError(
-                "A model with an API key of its own is not sent to workers.",
-                code="api_key_not_sent",
-                hint="Omit api_key, and set OPENAI_API_KEY where the workers run.",
-            )
-        return _made, self._made_from
 
     def check(self) -> ModelInfo:
         """Look for the model in the endpoint's list; free. See `Model.check`."""
@@ -307,7 +294,3 @@ def _count(value: Any) -> int:
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _made(model_id: str, base_url: str | None, deadline_seconds: float) -> OpenAIModel:
-    return OpenAIModel(model_id, base_url=base_url, deadline_seconds=deadline_seconds)

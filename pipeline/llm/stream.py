@@ -6,9 +6,10 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
-from pipeline.errors import ModelError, ModelRejected
+from pipeline.errors import ConfigError, ModelError, ModelRejected
 from pipeline.llm.base import ModelInfo, Reply, Request
 from pipeline.llm.clients import cloud_errors, is_log_in
 from pipeline.llm.faults import broken_off, from_connection, from_status, limits, no_credential, redact
@@ -32,6 +33,24 @@ class StreamedModel:
     model_id: str
     provider: Provider
     deadline_seconds: float
+    #: The variable of its key, and whether it was given one of its own.
+    _key_variable = "ANTHROPIC_API_KEY"
+    _own_key: bool
+    #: What another process makes the same model from, besides its name.
+    _made_from: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model_id!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out the credential: a worker takes its own from its environment."""
+        if self._own_key:
+            raise ConfigError(
+                "A model with an API key of its own is not sent to workers.",
+                code="api_key_not_sent",
+                hint=f"Omit api_key, and set {self._key_variable} where the workers run.",
+            )
+        return partial(type(self), self.model_id, **self._made_from), ()
 
     def complete(self, request: Request) -> Reply:
         """Make one try within the deadline. See `Model.complete`."""
