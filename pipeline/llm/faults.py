@@ -16,7 +16,7 @@ from typing import Any
 from pipeline.clock import SystemClock
 from pipeline.errors import ModelError, ModelRejected, ModelUnavailable, SpendLimit
 from pipeline.llm.base import Reply
-from pipeline.providers import ANTHROPIC, PROVIDERS, Provider
+from pipeline.providers import ANTHROPIC, OPENAI, PROVIDERS, Provider
 from pipeline.records.redaction import without_keys
 
 #: Longest wait a provider can ask for (seconds); a larger figure is a mistake or an attack, not a plan.
@@ -170,7 +170,7 @@ def from_status(
         "request_id": error.request_id,
         "stops_run": False,
         "limits": limits(error.response.headers),
-        "billed": _billed(reply) if in_stream else _refused_billed(status, error.body),
+        "billed": _billed(reply) if in_stream else _refused_billed(status, error.body, provider),
         "reply": reply,
     }
     if _is_spend_limit(error, status):
@@ -212,11 +212,11 @@ def _billed(reply: Reply | None) -> str:
     return "partial" if reply is not None and reply.usage else "unknown"
 
 
-def _refused_billed(status: int, body: Any) -> str:
+def _refused_billed(status: int, body: Any, provider: Provider) -> str:
     """Return "no" for an error that the provider documents as unbilled, "unknown" for what a gateway may say late."""
     if status in _UNBILLED_IN_ITS_WORDS:
         return "no" if _own_document(body) else "unknown"
-    late = status in _GAVE_UP or (status >= 500 and status not in _UNBILLED)
+    late = status in _GAVE_UP or (status >= 500 and (status not in _UNBILLED or provider.name == OPENAI))
     return "unknown" if late else "no"
 
 

@@ -18,7 +18,7 @@ from pipeline.llm.base import REFUSAL, ModelInfo, Request
 from pipeline.llm.clients import sdk_errors
 from pipeline.llm.faults import Told, from_connection, from_status, no_reply, redact
 from pipeline.llm.stream import CHECK_SECONDS, StreamedModel, events, listed
-from pipeline.llm.wire import Body, Heard, Transform, sendable, sendable_schema
+from pipeline.llm.wire import Body, Heard, Transform, merged, sendable, sendable_schema
 from pipeline.providers import OPENAI, PROVIDERS
 
 #: Why an answer ended, in the words of the Messages API.
@@ -196,8 +196,8 @@ class ChatHeard(Heard):
 
     def _tally(self, usage: Any) -> None:
         if isinstance(usage, Mapping) and usage:
-            self._usage = counted(usage)
-            self._output_told = self._usage.get("output_tokens") is not None
+            self._usage = merged(self._usage, counted(usage))
+            self._output_told |= usage.get("completion_tokens") is not None
 
 
 def counted(usage: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,12 +211,17 @@ def counted(usage: Mapping[str, Any]) -> dict[str, Any]:
     of_prompt, of_output = (_mapping(usage.get(f"{kind}_tokens_details")) for kind in ("prompt", "completion"))
     read, written = _count(of_prompt.get("cached_tokens")), _count(of_prompt.get("cache_write_tokens"))
     reasoning, total = _count(of_output.get("reasoning_tokens")), usage.get("total_tokens")
+    # More in the cache than in the prompt: it comes on top.
+    cached = read + written
     if isinstance(prompt, int):
-        found |= {"input_tokens": prompt - read - written, "cache_read_input_tokens": read}
+        found |= {"input_tokens": prompt - cached if cached <= prompt else prompt, "cache_read_input_tokens": read}
         found |= {"cache_creation_input_tokens": written} if written else {}
     if isinstance(output, int):
-        apart = isinstance(prompt, int) and total == prompt + output + reasoning
-        found["output_tokens"] = output + reasoning if apart else output
+        # What the total holds beyond both, or reasoning that the output cannot hold, was generated too.
+        beyond = 0
+        if isinstance(prompt, int) and isinstance(total, int):
+            beyond = total - prompt - output - (cached if cached > prompt else 0)
+        found["output_tokens"] = output + max(beyond, reasoning if reasoning > output else 0, 0)
     if reasoning:
         found["output_tokens_details"] = {"thinking_tokens": reasoning}
     return found

@@ -50,7 +50,8 @@ class StreamedModel:
                 code="api_key_not_sent",
                 hint=f"Omit api_key, and set {self._key_variable} where the workers run.",
             )
-        return partial(type(self), self.model_id, **self._made_from), ()
+        kind: Any = type(self)
+        return partial(kind, self.model_id, **self._made_from), ()
 
     def complete(self, request: Request) -> Reply:
         """Make one try within the deadline. See `Model.complete`."""

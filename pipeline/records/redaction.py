@@ -16,7 +16,9 @@ _SECRETS = (
     (re.compile(r"\b[Bb]asic\s+(?=\S+[0-9A-Z=])[A-Za-z0-9+/]{8,}=*"), "Basic [key]"),
     (re.compile(r"(?i)\bbearer\s+[^\s\"',;]+"), "Bearer [key]"),
     (
-        re.compile(r"(?i)((?:x-)?api[-_ ]?key|authorization|(?:auth|access)[-_ ]token)(\W{1,4})[^\s\"',;]{6,}"),
+        re.compile(
+            r"(?i)((?:x-)?api[-_ ]?key|authorization|(?:auth|access|security|session)[-_ ]token)(\W{1,4})[^\s\"',;]{6,}"
+        ),
         r"\1\2[key]",
     ),
     # A command with a database's URL needs its user, who is no secret; elsewhere a name alone may be a token.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -232,7 +233,7 @@ def _url(endpoint: str | None, signal: str) -> str:
     for path in _PATHS.values() if endpoint else ():
         base = base.removesuffix(path)
     url = own or base + _PATHS[signal]
-    if not url.lower().startswith(("http://", "https://")) or not urlsplit(url).hostname:
+    if not url.lower().startswith(("http://", "https://")) or not _hostname(url):
         raise ConfigError(
             f"The collector's address {_shown(url)!r} is no URL of HTTP.",
             code="invalid_endpoint",
@@ -243,8 +244,16 @@ def _url(endpoint: str | None, signal: str) -> str:
 
 def _shown(url: str) -> str:
     """Return an address without what may be secret in it."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else url.rpartition("@")[2]
+    scheme, slashes, rest = url.partition("://")
+    host = re.split(r"[/?#]", rest if slashes else url, maxsplit=1)[0].rpartition("@")[2]
+    return f"{scheme}://{host}" if slashes else host
+
+
+def _hostname(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
 
 
 def _given() -> dict[str, str]:

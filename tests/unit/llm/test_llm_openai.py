@@ -106,6 +106,14 @@ def test_usage_counts_what_is_cached_once_and_reasoning_where_it_comes_on_top() 
     assert counted({**raw, "total_tokens": 1500})["output_tokens"] == 500
     assert counted({**raw, "total_tokens": None})["output_tokens"] == 300
     assert "input_tokens" not in counted({"completion_tokens": 5})
+    # What the total holds beyond both, what is cached beyond the prompt: never a figure below nothing, never too low.
+    assert counted({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 915})["output_tokens"] == 905
+    cached = counted({"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 40}})
+    assert (cached["input_tokens"], cached["cache_read_input_tokens"]) == (10, 40)
+    thought = counted(
+        {"prompt_tokens": 1, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 9}}
+    )
+    assert thought["output_tokens"] == 14
     assert counted({"prompt_tokens": 5, "completion_tokens": 1, "prompt_tokens_details": None})["input_tokens"] == 5
 
 
@@ -176,3 +184,10 @@ def test_model_goes_to_workers_without_its_key() -> None:
     assert "sk-of-my-own" not in repr(own)
     for each in (model, again, own):
         each.close()
+
+
+def test_figures_that_come_in_pieces_are_kept_together() -> None:
+    heard = ChatHeard()
+    heard.take({"usage": {"prompt_tokens": 7, "completion_tokens": 1}})
+    heard.take({"usage": {"completion_tokens": 9}})
+    assert (heard._usage["input_tokens"], heard._usage["output_tokens"]) == (7, 9)
