@@ -226,7 +226,9 @@ class Daily:
                 self._slices.append(place)
                 if name:
                     self.note(name, place.day, size)
-                self._standings = self.account.standings(now, self.labels) if kept and name else ()
+                # For notes only: the room is there.
+                with contextlib.suppress(StoreError):
+                    self._standings = self.account.standings(now, self.labels) if kept and name else ()
                 return place
         return None
 
