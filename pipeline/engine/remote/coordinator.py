@@ -286,6 +286,7 @@ class _RemoteMap:
             "key": self.work.key(task.index), "usd": None if usd is None else str(usd), "submitted": seq,
             "item": json.loads(encode_value(item, f"{task.name} item")),
             "form": reference(type(item), task.name) if is_typed(type(item)) else None,
+            "labels": self.running.recorder.state.labels,
         }  # fmt: skip
         try:
             self.out[self.coordinator.executor.submit(run_task, spec)] = task

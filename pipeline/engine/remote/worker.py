@@ -114,6 +114,8 @@ class _PartTask:
         url, run, path, task, seq = spec["store"], spec["run"], spec["path"], spec["task"], spec["base"]
         base = _states.get((url, run, seq), lambda: state_at(store, run, seq))
         builder = part_of(base, store, path, task, spec["attempt"])
+        # Those of now: the base may be older than the resume that changed them. `base` itself is shared.
+        builder.state.execution = {**base.execution, "labels": self._spec["labels"]}
         for record in part_records(store, run, spec["part"]):
             builder.apply(record)
             if isinstance(record.fact, RunEnded):
