@@ -40,7 +40,7 @@ BUDGETS = {
     "lessons": Budget(6_415, 6),
     "app": Budget(8_635, 7),
     "cli": Budget(5_385, 6),
-    "traces": Budget(1_165, 5),
+    "traces": Budget(1_175, 5),
     "ui": Budget(3_335, 8),
 }
 SLACK = 0.03
