@@ -36,6 +36,8 @@ class Provider:
     batches: bool = False
     #: It counts the tokens of a request, free.
     counts: bool = True
+    #: It documents that an error of its own (500, 529) is not billed; what others do is not known.
+    free_errors: bool = False
     #: It looks models up by their name, free.
     lists: bool = False
     #: Put before a first-party name of a model.
@@ -75,7 +77,7 @@ PROVIDERS: Mapping[str, Provider] = {
             name=ANTHROPIC,
             credential="ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN)",
             title="Anthropic", client="Anthropic", batches=True, lists=True, geo=True,
-            base_variable="ANTHROPIC_BASE_URL",
+            free_errors=True, base_variable="ANTHROPIC_BASE_URL",
             login="Set ANTHROPIC_API_KEY (in the environment or in a .env file beside pipeline.sh).",
         ),
         Provider(
@@ -111,15 +113,16 @@ PROVIDERS: Mapping[str, Provider] = {
         Provider(
             name="aws",
             credential="the credentials of AWS (or ANTHROPIC_AWS_API_KEY)",
-            title="the Claude Platform on AWS", client="AnthropicAWS", extra="bedrock",batches=True,
-            lists=True, geo=True, base_variable="ANTHROPIC_AWS_BASE_URL",
+            title="the Claude Platform on AWS", client="AnthropicAWS", extra="bedrock", batches=True,
+            free_errors=True, lists=True, geo=True, base_variable="ANTHROPIC_AWS_BASE_URL",
             login=f"Set ANTHROPIC_AWS_WORKSPACE_ID. {_AWS_LOGIN} or ANTHROPIC_AWS_API_KEY.",
         ),
         Provider(
             name="google-cloud",
             credential="Google's credentials",
             title="Claude on Google Cloud", client="AnthropicGoogleCloud", extra="vertex",
-            batches=True, lists=True, geo=True, base_variable="ANTHROPIC_GOOGLE_CLOUD_BASE_URL",
+            batches=True, lists=True, geo=True,
+            free_errors=True, base_variable="ANTHROPIC_GOOGLE_CLOUD_BASE_URL",
             login="Set ANTHROPIC_GOOGLE_CLOUD_PROJECT and ANTHROPIC_GOOGLE_CLOUD_WORKSPACE_ID, and " + _GOOGLE_LOGIN,
         ),
         Provider(

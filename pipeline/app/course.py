@@ -82,7 +82,7 @@ def lessons(asked: Identity, execution: Execution, *, listener: Listener, confir
     asked, own = with_own(asked)
     start = Start.of(execution, listener, confirm, own)
     course = Catalogue(asked.catalogue).course(asked.subject, asked.level)
-    model = model_name(asked.model, asked.provider)
+    model = model_name(asked.model, asked.provider, execution.base_url)
     if model == OFFLINE and asked.model is None:
         start.emit("note", text="No credential (ANTHROPIC_API_KEY): the offline author writes a draft, $0.00.")
     if note := unwritten_note(asked, model, course):
@@ -175,7 +175,8 @@ def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None)
     else:
         # An imported run has none: it gets those of a new run.
         check_same_course(asked, state)
-        identity, pins = identity_of(asked, model_name(asked.model, asked.provider), course_of_run(asked, state))
+        model = model_name(asked.model, asked.provider, execution.base_url)
+        identity, pins = identity_of(asked, model, course_of_run(asked, state))
     pins = {**lost_pins(start, asked, state, pins), **pins}
     missing = _unpublished(start, state)
     again = (execution.from_step or "").removesuffix("#1")

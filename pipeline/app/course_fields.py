@@ -62,18 +62,18 @@ def read_fields(typed: Mapping[str, str], store: str, *, starting: bool = False)
             errors[name] = error.message
     errors |= {name: f"Choose a {name}." for name in ("subject", "level") if name not in values}
     if not errors:
-        errors |= _refusals(asked, starting=starting)
+        errors |= _refusals(asked, execution, starting=starting)
     return CourseFields(asked, execution, errors)
 
 
-def _refusals(asked: Identity, *, starting: bool) -> dict[str, str]:
+def _refusals(asked: Identity, execution: Execution, *, starting: bool) -> dict[str, str]:
     """Return what only shows once all fields are read."""
     try:
         Catalogue(asked.catalogue).course(asked.subject, asked.level)
     except CatalogueError as error:
         return {"level": error.message}
     try:
-        model_name(asked.model if starting else None, asked.provider)
+        model_name(asked.model if starting else None, asked.provider, execution.base_url)
     except ConfigError as error:
         return {"model": f"{error.message} {error.hint}"}
     return {}

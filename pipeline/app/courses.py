@@ -175,7 +175,9 @@ def check(text: str, name: str, asked: Identity, execution: Execution) -> list[C
             its_identity, its_execution = _settings(cells, asked, execution)
             course = Catalogue(its_identity.catalogue).course(its_identity.subject, its_identity.level)
             # Two lines that share these would be one run.
-            key = course.subject, course.level, author_kind(model_name(its_identity.model, its_identity.provider))
+            key = course.subject, course.level, author_kind(
+                model_name(its_identity.model, its_identity.provider, its_execution.base_url)
+            )  # fmt: skip
             if (first := known.setdefault(key, number)) != number:
                 raise _wrong(f"duplicate of line {first}")
             lines.append(CourseLine(number, its_identity, its_execution, plan(its_identity, its_execution)))
@@ -269,7 +271,7 @@ def _settings(cells: Mapping[str, str], asked: Identity, execution: Execution) -
     asked = replace(asked, **own, given=asked.given | own.keys())
     execution = replace(execution, **how, given=execution.given | how.keys())
     if not execution.dry_run:
-        model_name(asked.model, asked.provider)
+        model_name(asked.model, asked.provider, execution.base_url)
     check_executor(execution)
     return asked, execution
 

@@ -100,11 +100,12 @@ def has_credential() -> bool:
     return any(os.environ.get(name, "").strip() for name in _CREDENTIALS)
 
 
-def model_name(asked: str | None, provider: str | None = None) -> str:
+def model_name(asked: str | None, provider: str | None = None, base_url: str | None = None) -> str:
     """Return the model that writes: as asked, else Claude where a credential is set, else the offline author.
 
     Args:
         provider: As asked; None: Anthropic, if it can be.
+        base_url: Of a gateway, which may have models of any name.
 
     Raises:
         CredentialMissing: A model of Anthropic's was asked for without a credential.
@@ -113,7 +114,7 @@ def model_name(asked: str | None, provider: str | None = None) -> str:
     if asked is None and provider is None:
         return DEFAULT_MODEL if has_credential() else OFFLINE
     name = asked or default_model(provider)
-    check_asked_model(name, provider)
+    check_asked_model(name, provider, base_url)
     if name != OFFLINE and provider in (None, ANTHROPIC) and not has_credential():
         raise CredentialMissing(
             f"--model {name} needs a credential, and none is set.",
@@ -136,7 +137,7 @@ def default_model(provider: str | None) -> str:
     return DEFAULT_MODEL
 
 
-def check_asked_model(name: str, provider: str | None = None) -> None:
+def check_asked_model(name: str, provider: str | None = None, base_url: str | None = None) -> None:
     """Refuse a model of another provider before a credential is asked for; a gateway may have models of any name.
 
     Raises:
@@ -144,15 +145,15 @@ def check_asked_model(name: str, provider: str | None = None) -> None:
     """
     if provider == OWN:
         return
-    if not is_claude(name) and provider in (None, *_OF_CLAUDE) and not _gateway(provider):
-        variable = provider_of(provider).base_variable
+    variable = provider_of(provider).base_variable
+    gateway = base_url or os.environ.get(variable, "").strip()
+    if not is_claude(name) and provider in (None, *_OF_CLAUDE) and not gateway:
         raise ConfigError(
             f"{name!r} is not a Claude model, and {provider_of(provider).title} is asked only for Claude models.",
             code="unknown_model",
-            hint=f"For example --model {DEFAULT_MODEL}; {variable} names a gateway that offers other models, and "
-            "--provider openai asks any OpenAI-compatible endpoint.",
+            hint=f"For example --model {DEFAULT_MODEL}; --base-url (or {variable}) names a gateway that offers other "
+            "models, and --provider openai asks any OpenAI-compatible endpoint.",
         )
-    provider_of(provider)
 
 
 #: Providers whose models all have Claude in their names; deployments of others are named freely.
@@ -162,10 +163,6 @@ _OF_CLAUDE = (ANTHROPIC, "vertex", "aws", "google-cloud")
 def is_claude(name: str) -> bool:
     """Return whether a name can be a Claude model's, or means none."""
     return name == OFFLINE or "claude" in name.lower() or "anthropic" in name.lower()
-
-
-def _gateway(provider: str | None) -> bool:
-    return bool(os.environ.get(provider_of(provider).base_variable, "").strip())
 
 
 def check_able(provider: str | None, how: Mapping[str, Any]) -> None:
@@ -273,8 +270,7 @@ def model_of(
             code="own_model_missing",
             hint="Name it again: --model FILE.py:NAME.",
         )
-    if base_url is None:
-        check_asked_model(name, provider)
+    check_asked_model(name, provider, base_url)
     if provider == OPENAI:
         from pipeline.llm.openai import OpenAIModel
 

@@ -275,7 +275,7 @@ class _DotStart:
         if not nodes:
             return ""
         if self._asked.model:
-            check_asked_model(self._asked.model, provider)
+            check_asked_model(self._asked.model, provider, self._execution.base_url)
         if self._own is None and provider in (None, ANTHROPIC) and not has_credential():
             shown = ", ".join(nodes[:5]) + (", …" if len(nodes) > 5 else "")
             raise CredentialMissing(

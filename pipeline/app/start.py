@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline import __version__, environment
 from pipeline.app.executors import check_executor
 from pipeline.app.model_choice import OwnModel, billed_by, check_able, model_of, prices_for
-from pipeline.app.stores import open_account, open_store
+from pipeline.app.stores import open_store
 from pipeline.clock import Clock, SystemClock
 from pipeline.engine import changes, preflight
 from pipeline.engine.events import Emitter, Event, Listener
@@ -192,9 +192,6 @@ def set_up(
     if start.own is not None:
         # Recorded, so that people see what to name again.
         setup.options = {**setup.options, "model_file": start.own.target}
-    if how["daily_budget_usd"] is not None or (info is not None and info.paid):
-        # A run without a limit reports what it spends, so that the limit of another counts it.
-        setup.account = open_account(start.execution.store_url)
     setup.services = {"publisher": FolderPublisher(Path(how["out"]))}
     return setup
 

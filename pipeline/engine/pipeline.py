@@ -105,7 +105,7 @@ class Pipeline:
             model: A model, or the name of one of Claude's ("offline": stand-in answers).
             options: max_cost_usd (default 50; None: no ceiling), daily_budget_usd, budget, concurrency (default 4),
                 batch, until, and whatever steps read as ctx.options.
-            account: Of the same store (open_account); needed for a day's limit.
+            account: Of another store (open_account), where limits are to count over both; else the store's own.
             executor: Does the items of maps (devops/docs/scale.md); None: threads of this process.
 
         Raises:
@@ -191,9 +191,6 @@ class Pipeline:
         if self.asks and setup.model is None:
             raise preflight.no_model()
         preflight.check_batches(setup.model, checked)
-        if checked.get("daily_budget_usd") is not None and setup.account is None:
-            text = "A day's limit needs the account of the store."
-            raise ConfigError(text, code="account_missing", hint="Pass account=open_account(URL).")
         if setup.model is not None:
             setup.info = look_up(setup.model, clock, setup.emit, setup.policy)
             setup.prices = setup.prices or PriceBook()

@@ -192,7 +192,7 @@ class Setup:
     model: Model | None = None
     info: ModelInfo | None = None
     prices: Prices | None = None
-    #: Spend over all runs of the store; needed where the day has a limit.
+    #: Spend over all runs of the store, so that a limit counts all of them; None: the store's own.
     account: Account | None = None
     services: Mapping[str, Any] = field(default_factory=dict)
     policy: RetryPolicy = field(default_factory=RetryPolicy)
@@ -214,6 +214,11 @@ class Setup:
     #: Asks a person to confirm a question; None: no person can be asked.
     confirm: Callable[[str], bool] | None = None
     yes: bool = False
+
+    def __post_init__(self) -> None:
+        """Take the account of the store where none is given."""
+        if self.account is None:
+            self.account = self.store.account()
 
 
 @dataclass(slots=True)

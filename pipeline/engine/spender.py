@@ -17,11 +17,10 @@ from pipeline.engine.sources import Values
 from pipeline.engine.stop import Stop
 from pipeline.engine.watches import CacheWatch
 from pipeline.environment import default_store
-from pipeline.errors import ModelError, Pause, StoreError
+from pipeline.errors import ModelError
 from pipeline.llm.base import Request
 from pipeline.records.kinds import DayReserved
 from pipeline.store.address import store_words
-from pipeline.store.base import Account, Store
 
 #: The value of the option `concurrency` that adapts to rate limits.
 AUTO = "auto"
@@ -76,25 +75,9 @@ def _counter(setup: Setup) -> Callable[[Request], int | None] | None:
     return counted
 
 
-def _own_account(store: Store, labels: str) -> Account | None:
-    """Return the account of a run's store where none was given and it must count: limits are set, or it is labelled.
-
-    Raises:
-        Pause: It cannot be read.
-    """
-    made = getattr(store, "account", None)
-    account: Account | None = made() if callable(made) else None
-    try:
-        return account if account is not None and (labels or account.limits()) else None
-    except StoreError as error:
-        raise Pause("interrupted", error) from None
-
-
 def _daily(setup: Setup, recorder: Recorder) -> daily.Daily | None:
     """Return the limits over all processes of the store: of the day, if one is set, and those that fit the run."""
     (_, limit), paid = preflight.limits(setup.options), setup.info is not None and setup.info.paid
-    if setup.account is None and paid:
-        setup.account = _own_account(setup.store, recorder.state.labels)
     account = setup.account
     if account is None or (limit is None and not paid):
         return None

@@ -16,7 +16,7 @@ from typing import Any
 from pipeline.clock import SystemClock
 from pipeline.errors import ModelError, ModelRejected, ModelUnavailable, SpendLimit
 from pipeline.llm.base import Reply
-from pipeline.providers import ANTHROPIC, OPENAI, PROVIDERS, Provider
+from pipeline.providers import ANTHROPIC, PROVIDERS, Provider
 from pipeline.records.redaction import without_keys
 
 #: Longest wait a provider can ask for (seconds); a larger figure is a mistake or an attack, not a plan.
@@ -68,7 +68,7 @@ _KNOWN = {
 _CREDIT = re.compile(r"credit balance", re.IGNORECASE)
 #: Answers of a gateway that gave up waiting: the provider may have worked, and billed, all the same.
 _GAVE_UP = frozenset({408, 460, 499})
-#: Documented as not billed, whatever their body; of other server errors only the next two may be.
+#: Not billed by a provider that documents it, whatever their body; of other server errors only the next two may be.
 _UNBILLED = frozenset({500, 529})
 #: Not billed in an error document of the provider; a gateway's page may follow a request that was answered.
 _UNBILLED_IN_ITS_WORDS = frozenset({502, 503})
@@ -214,9 +214,8 @@ def _billed(reply: Reply | None) -> str:
 
 def _refused_billed(status: int, body: Any, provider: Provider) -> str:
     """Return "no" for an error that the provider documents as unbilled, "unknown" for what a gateway may say late."""
-    if status in _UNBILLED_IN_ITS_WORDS:
-        return "no" if _own_document(body) else "unknown"
-    late = status in _GAVE_UP or (status >= 500 and (status not in _UNBILLED or provider.name == OPENAI))
+    free = status in _UNBILLED or (status in _UNBILLED_IN_ITS_WORDS and _own_document(body))
+    late = status in _GAVE_UP or (status >= 500 and not (free and provider.free_errors))
     return "unknown" if late else "no"
 
 

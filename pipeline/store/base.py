@@ -149,6 +149,9 @@ class Store(Listable, Protocol):
     #: Where it is, for people and commands ("files:devops/checkpoints").
     url: str
 
+    def account(self) -> Account:
+        """Return what keeps its limits, and what counts towards them."""
+
     def create(
         self, first: bytes, blobs: Sequence[bytes], *, at: datetime, claim: Claim | None = None
     ) -> tuple[str, Journal]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.errors import CheckpointCorrupt, PackageMissing, PipelineError, RunNotFound, StoreError, WriteFailed
@@ -17,6 +18,8 @@ from pipeline.store.view import first_problem, fresh_document, unrecorded_gaps
 #: Lines that are appended at once where a run is there already.
 _LINES = 256
 _ZERO = Decimal(0)
+#: USD by the labels of runs.
+Spend = dict[str, Decimal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +79,25 @@ def copy(
             yield Copied(head.run_id, owned=head.owned, problem=error.message, parted=parted)
 
 
-def arriving(source: Movable, target: Movable, day: date) -> Decimal:
-    """Return what the runs that a copy would bring spent on a UTC day, at worst, beyond what is there of them; USD."""
-    return sum((usd for each in _arriving(source.heads(), target, day).values() for usd in each.values()), _ZERO)
+def arriving(source: Movable, target: Movable, day: date) -> Spend:
+    """Return what the runs that a copy would bring spent on a UTC day, at worst, beyond what is there of them."""
+    return _sum(_arriving(source.heads(), target, day).values())
 
 
-def _arriving(heads: Iterable[Head], target: Movable, day: date) -> dict[str, dict[str, Decimal]]:
-    """Return what runs that a copy brings spent on a day, by labels, beyond what is there of them."""
-    there = {head.run_id: _spent_on(head, day) for head in target.heads()}
-    come = {head.run_id: _spent_on(head, day) for head in heads}
+def _arriving(heads: Iterable[Head], target: Movable, day: date) -> dict[str, Spend]:
+    """Return what each run that a copy brings spent on a day beyond what is there of it."""
+    there = {head.run_id: _spent_on(head.document, day) for head in target.heads()}
+    come = {head.run_id: _spent_on(head.document, day) for head in heads}
     return {
         name: {labels: max(usd - there.get(name, {}).get(labels, _ZERO), _ZERO) for labels, usd in by_labels.items()}
         for name, by_labels in come.items()
     }
 
 
-def _spent_on(head: Head, day: date) -> dict[str, Decimal]:
-    found: dict[str, Decimal] = {}
-    for row in head.document.get("spend") or ():
+def _spent_on(document: Mapping[str, Any], day: date) -> Spend:
+    """Return what a run spent on a day, by the `spend` of its head, or of what is kept of it once it is deleted."""
+    found: Spend = {}
+    for row in document.get("spend") or ():
         if row.get("day") == day.isoformat():
             labels = str(row.get("labels") or "")
             usd = sum((Decimal(str(row.get(name) or 0)) for name in ("usd", "high")), _ZERO)
@@ -101,11 +105,19 @@ def _spent_on(head: Head, day: date) -> dict[str, Decimal]:
     return found
 
 
-def copy_account(source: Account, target: Account, clock: Clock, arriving: Decimal) -> int:
+def _sum(each: Iterable[Spend]) -> Spend:
+    found: Spend = {}
+    for spend in each:
+        for labels, usd in spend.items():
+            found[labels] = found.get(labels, _ZERO) + usd
+    return found
+
+
+def copy_account(source: Account, target: Account, clock: Clock, arriving: Spend) -> int:
     """Bring over limits, what deleted runs cost and what was spent on each day, so that limits hold there too.
 
     Before the runs themselves, so that nothing is ever counted too little. A limit that is set there stays as it is;
-    of a day before today counts what is more, here or there.
+    of each day and label counts what is more, here or there.
 
     Args:
         arriving: What the runs that come spent today; it is counted as each of them comes.
@@ -114,13 +126,9 @@ def copy_account(source: Account, target: Account, clock: Clock, arriving: Decim
     """
     there, now = target.kept(), clock.now().astimezone(UTC)
     new = {run: sums for run, sums in source.kept().items() if there.get(run) != sums}
-    more = source.total(now.date()) - target.total(now.date()) - arriving
-    deleted = _ZERO
-    for sums in new.values():
-        today = (sums.get("days") or {}).get(now.date().isoformat()) or {}
-        deleted += sum((Decimal(str(today.get(name) or 0)) for name in ("usd", "high")), _ZERO)
-    _count(target, max(deleted, more), now)
-    _bring_days(source, target, now)
+    # The account of the source may have been lost, and what was kept of its deleted runs restored.
+    deleted = _sum(_spent_on(sums, now.date()) for sums in new.values())
+    _bring_days(source, target, now, deleted, arriving)
     set_there = {limit.key for limit in target.limits()}
     for limit in source.limits():
         if limit.key not in set_there:
@@ -130,14 +138,25 @@ def copy_account(source: Account, target: Account, clock: Clock, arriving: Decim
     return len(new)
 
 
-def _bring_days(source: Account, target: Account, now: datetime) -> None:
-    """Count on days before today what the source has of them beyond what is there."""
-    there = target.days()
-    for day, by_labels in source.days().items():
-        for labels, tally in by_labels.items() if day != now.date().isoformat() else ():
-            known = there.get(day, {}).get(labels)
-            moment = datetime.combine(date.fromisoformat(day), now.timetz())
-            _count(target, tally.total - (known.total if known else _ZERO), moment, labels)
+def _bring_days(source: Account, target: Account, now: datetime, deleted: Spend, arriving: Spend) -> None:
+    """Count on each day what the source has of it beyond what is there, by labels.
+
+    Args:
+        deleted: Of today at least so much, by the runs that were deleted.
+        arriving: Of today this comes with the runs.
+    """
+    here, there, today = source.days(), target.days(), now.date().isoformat()
+    for day in {**here, today: {}}:
+        known = there.get(day, {})
+        more = {
+            labels: tally.total - (known[labels].total if labels in known else _ZERO)
+            for labels, tally in here.get(day, {}).items()
+        }
+        if day == today:
+            more = {labels: max(deleted.get(labels, _ZERO), more.get(labels, _ZERO) - arriving.get(labels, _ZERO))
+                    for labels in {**deleted, **more}}  # fmt: skip
+        for labels, usd in more.items():
+            _count(target, usd, datetime.combine(date.fromisoformat(day), now.timetz()), labels)
 
 
 def _count(target: Account, usd: Decimal, at: datetime, labels: str = "") -> None:

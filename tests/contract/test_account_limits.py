@@ -195,7 +195,23 @@ def test_copy_brings_limits_and_what_counts_towards_them_once(account: Account) 
     assert name
     for spent in ("0.5", "0.5", "0.75"):
         source.settle(name, Decimal(spent))
-        copy_account(source, account, clock, Decimal(0))
+        copy_account(source, account, clock, {})
     assert [(each.limit, each.tally.spent) for each in account.standings(earlier)] == [
         (limit("", "week", "7"), Decimal("0.75")), (limit(MATHS, "month", "1"), Decimal("0.75"))
     ]  # fmt: skip
+
+
+def test_copy_counts_what_was_spent_today_with_its_labels(account: Account) -> None:
+    """What was counted without them left a limit of their label room that it did not have."""
+    source = MemoryAccount(clock := StillClock())
+    account.set_limit(limit(MATHS, "day", "1"))
+    name = source.reserve(ME, Decimal("0.75"), now := clock.now(), NO_DAY, MATHS)
+    assert name
+    source.settle(name, Decimal("0.75"))
+    spend = [{"day": now.date().isoformat(), "labels": MATHS, "usd": "0.25", "high": "0", "calls": 1}]
+    source.keep("gone", {"spend": spend})
+    for _ in range(2):
+        # A run that comes brings part of it itself.
+        copy_account(source, account, clock, {MATHS: Decimal("0.375")})
+        assert [each.tally.spent for each in account.standings(now)] == [Decimal("0.375")]
+    assert account.total(now.date()) == Decimal("0.375")

@@ -170,7 +170,7 @@ def test_account_goes_along(clock: StillClock) -> None:
     source.settle(name, Decimal("2.5"))
     target.reserve("me", Decimal("0.5"), AT, Decimal(10))
     for _ in range(2):
-        copy_account(source, target, clock, Decimal(0))
+        copy_account(source, target, clock, {})
         assert target.total(AT.date()) == Decimal("2.5")
         assert target.kept() == {RUN: {"usd": "1"}}
 
@@ -180,8 +180,8 @@ def test_spend_of_today_adds_up_where_stores_are_merged(clock: StillClock) -> No
     each = [MemoryStore(clock), MemoryStore(clock)]
     for number, source in enumerate(each):
         write(source, small_run(), days=number / 24)
-    spent = sum(arriving(source, nothing, AT.date()) for source in each)
-    assert spent > arriving(each[0], nothing, AT.date()) > 0
+    spent = sum(arriving(source, nothing, AT.date())[""] for source in each)
+    assert spent > arriving(each[0], nothing, AT.date())[""] > 0
     for source in each * 2:
         copy_account(MemoryAccount(clock), account, clock, arriving(source, both, AT.date()))
         list(copy(source, both, clock, account=account))
@@ -203,14 +203,14 @@ def test_copy_that_is_cut_off_counts_the_run_it_was_about_once_more_and_no_other
     source, target, account = MemoryStore(clock), Dying(clock), MemoryAccount(clock)
     for number in range(3):
         write(source, small_run(), days=number / 24)
-    spent = arriving(source, target, AT.date())
+    spent = arriving(source, target, AT.date())[""]
     one = spent / 3
 
     def go() -> None:
         copy_account(MemoryAccount(clock), account, clock, arriving(source, target, AT.date()))
         for _ in copy(source, target, clock, account=account):
             # Whatever is there is counted.
-            assert account.total(AT.date()) >= spent - arriving(source, target, AT.date())
+            assert account.total(AT.date()) >= spent - arriving(source, target, AT.date()).get("", 0)
 
     for deaths in range(1, 4):
         target.deaths = 1

@@ -84,7 +84,7 @@ def test_costs_by_day_are_those_of_cost_also_of_runs_that_were_removed_elsewhere
         write(other, [*small_run(), ended(8)] if days % 2 else calls(), days=days)
     gone = cleanup(other, account, max_age_days=30, max_runs=0, now=AT)
     assert len(gone) == 3
-    copy_account(account, account_of(sql), clock, Decimal(0))
+    copy_account(account, account_of(sql), clock, {})
     assert [row.problem for row in copy(other, sql, clock)] == [""]
     assert by_day(sql) == told(sql, account_of(sql)) == told(other, account)
     assert [number for number, *_ in by_day(sql).values()] == [12]

@@ -42,8 +42,8 @@ from pipeline.store.parts import part_records
 
 #: Executors whose workers are this process or its children.
 _NEAR = (ThreadPoolExecutor, ProcessPoolExecutor)
-#: Where workers find the functions that open a store and its account; the engine itself knows protocols only.
-_OPENER = {"module": "pipeline.store.url"}
+#: Where workers find the function that opens a store; the engine itself knows protocols only.
+_OPENER = {"module": "pipeline.store.url", "name": "open_store"}
 _SHARED_HINT = "Use --store sqlite:FILE (workers on this host), postgresql://… or s3://… (anywhere)."
 #: Between two looks at stop, notices and the ceiling.
 _TICK_SECONDS = 0.2
@@ -65,10 +65,7 @@ def maps_on(
     """
     check_options(setup.options)
     check_store(store_url, near=near or isinstance(executor, _NEAR))
-    spec = {
-        "store": plain_url(store_url), "opener": _OPENER, "account": setup.account is not None,
-        "tools": packed(definition, setup),
-    }  # fmt: skip
+    spec = {"store": plain_url(store_url), "opener": _OPENER, "tools": packed(definition, setup)}
     return lambda running: Coordinator(running, executor, spec)
 
 

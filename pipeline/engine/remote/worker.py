@@ -88,7 +88,7 @@ def _run(spec: Mapping[str, Any], clock: Clock) -> Answer:
             code="version_mismatch", hint="Install the same version on every worker.",
         )  # fmt: skip
     url = spec["store"]
-    store = _stores.get(url, lambda: resolve({**spec["opener"], "name": "open_store"})(own_url(url), clock))
+    store = _stores.get(url, lambda: resolve(spec["opener"])(own_url(url), clock))
     stop = HeardStop(clock, Notices(store, spec["run"], spec["owner"], clock))
     journal = own_part(store, f"{spec['run']}/{spec['part']}", stop)
     try:
@@ -146,10 +146,8 @@ class _PartTask:
             self._store, clock, emit, options, tools.model, tools.info, tools.prices, services=tools.services,
             policy=tools.policy,
         )  # fmt: skip
-        if spec["account"]:
-            setup.account = resolve({**spec["opener"], "name": "open_account"})(own_url(spec["store"]), clock)
-            # What workers that died over this task had reserved of the day, and did not use.
-            settle_slices(self._store, setup.account, self._journal.run_id, left)
+        # What workers that died over this task had reserved of the store's limits, and did not use.
+        settle_slices(self._store, setup.account, self._journal.run_id, left)
         sources = Sources(recorder, self._store)
         running = ActiveRun(recorder, sources, clock, emit, stop, options, self._store, services=tools.services)
         running.maps = MapRunner(running)

@@ -88,6 +88,20 @@ def test_a_run_without_a_label_counts_for_the_limit_of_the_store_and_a_window_en
     assert run(store, 1, "", clock=FakeClock(monday)).status == "completed"
 
 
+def test_limit_that_is_set_while_a_run_goes_on_stops_it_and_what_it_spent_before_counts() -> None:
+    store = MemoryStore(FakeClock())
+
+    def limit_it(event: Event) -> None:
+        if event.type == "call_started" and not store.account().limits():
+            store.account().set_limit(Limit("", "day", WORST * 3))
+
+    # What it had reserved by then, $1, it may still use.
+    stopped = run(store, 200, "", listener=limit_it, options={"concurrency": 1})
+    assert (stopped.detail, getattr(stopped.error, "code", "")) == ("paused_budget", "limit_reached")
+    assert standing(store.account()).tally.spent == stopped.spent.usd
+    assert 0 < stopped.spent.usd <= 1
+
+
 def test_near_a_limit_there_is_one_warning() -> None:
     events: list[Event] = []
     store = limited(WORST * 5)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pipeline import Event, Pipeline, Reply, RunResult, ScriptedModel, StepContext, open_account, open_store, step
 from pipeline.app.settlement import settle
 from pipeline.engine.daily import Daily, Ticket
-from pipeline.errors import BudgetExceeded, ConfigError, StoreError, WriteFailed
+from pipeline.errors import BudgetExceeded, StoreError, WriteFailed
 from pipeline.store.account import FileAccount
 from pipeline.store.integrity import check
 from pipeline.store.memory import MemoryAccount, MemoryStore
@@ -90,12 +90,6 @@ def test_near_the_ceiling_there_is_one_warning() -> None:
     options = {"max_cost_usd": str(WORST * 5), "concurrency": 1}
     run(9, None, None, options=options, listener=events.append)
     assert len([text for text in notes(events) if "80 %" in text]) == 1
-
-
-def test_a_day_s_limit_without_an_account_is_refused() -> None:
-    with pytest.raises(ConfigError) as caught:
-        run(1, None, Decimal(1))
-    assert caught.value.code == "account_missing"
 
 
 @pytest.mark.parametrize(
