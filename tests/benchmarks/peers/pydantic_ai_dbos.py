@@ -20,8 +20,9 @@ _bodies: list[Body] = []
 async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     """Do the step whose number the prompt is; a large text is the model's answer."""
     prompt = next(part for part in messages[-1].parts if isinstance(part, UserPromptPart))
-    kept = await asyncio.to_thread(_bodies[-1], int(str(prompt.content).partition(" ")[0]))
-    return ModelResponse(parts=[TextPart(str(kept.get("v", kept["n"])))])
+    number = int(str(prompt.content).partition(" ")[0])
+    kept = await asyncio.to_thread(_bodies[-1], number)
+    return ModelResponse(parts=[TextPart(str(kept.get("v", number)))])
 
 
 agent = Agent(FunctionModel(answer), name="bench", capabilities=[DBOSDurability()])

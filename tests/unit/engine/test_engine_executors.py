@@ -10,6 +10,7 @@ import pickle
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from pipeline.engine.remote.messages import Notices
 from pipeline.engine.remote.parcels import own_url, plain_url, reference, resolve
 from pipeline.engine.remote.worker import run_task
 from pipeline.errors import ConfigError, SpendLimit, StepFailed, StoreError
+from pipeline.records.budgets import Limit
 from pipeline.records.kinds import CallStarted, TaskCompleted, TaskSubmitted
 from pipeline.store.base import Store
 from pipeline.store.files import FileStore
@@ -194,6 +196,35 @@ def test_executor_resume_goes_on_where_a_worker_died(shared: Store, calls: int, 
     assert len(set(ASKED)) == len(ASKED) == 4
     # The call that was in flight is in the ledger, beside the four.
     assert second.spent.calls == (4 if calls == 2 else 5)
+
+
+@pytest.mark.parametrize("limited", [True, False])
+def test_executor_holds_calls_to_the_labels_of_the_resume_and_frees_what_the_dead_reserved(
+    shared: Store, limited: bool
+) -> None:
+    """The task was handed out under other labels; its worker died over its second call."""
+    if limited:
+        shared.account().set_limit(Limit("", "total", Decimal(5)))
+    BEFORE.append(dying(1))
+    with Losing() as executor:
+        first = run(course(count=1), shared, executor, {"labels": "team=maths"})
+    BEFORE.clear()
+    with ThreadPoolExecutor(1) as one:
+        done = resume(course(count=1), shared, first, one, options={"labels": "team=physics"})
+    assert done.status == "completed"
+    (tallies,) = shared.account().days().values()
+    total = state_spend(shared, done.run_id)
+    assert {labels: tally.total for labels, tally in tallies.items()} == total
+    assert total.keys() == {"team=maths", "team=physics"}
+
+
+def state_spend(store: Store, run_id: str) -> dict[str, Decimal]:
+    """Return what the calls of a run cost at worst, by the labels they were made under."""
+    found: dict[str, Decimal] = {}
+    for row in rows(all_records(store, run_id)):
+        assert row.high is not None
+        found[row.labels] = found.get(row.labels, Decimal(0)) + row.high
+    return found
 
 
 @pytest.mark.parametrize("kept", [1, 2, 3, 4, 5, 6])

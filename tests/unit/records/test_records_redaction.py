@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from pipeline.clock import SystemClock
@@ -23,6 +25,19 @@ CLOCK = SystemClock()
 def test_value_of_a_setting_that_is_named_as_a_secret_is_not_shown(text: str, shown: str) -> None:
     assert without_secrets(text) == shown
     assert names_secret(text) == (text != shown)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x-amz-security-token: FwoGZXIvYXdzEBYaDHqa0hush", "X-Amz-Session-Token=IQoJb3JpZ2luX2VjEHush",
+        "AKIAIOSFODNN7EXAMHUS was refused", "Authorization: Basic aHVzaDpodXNoaHVzaA==",
+        "Bearer ya29.hush-hush_hush", "https://me:hush@collector/v1",
+    ],
+)  # fmt: skip
+def test_tokens_of_providers_are_not_shown(text: str) -> None:
+    shown = without_secrets(text)
+    assert not re.search("hush|HUS|aHVzaD|IQoJ|FwoG", shown), shown
 
 
 @pytest.mark.parametrize("text", ["A1" * 50_000, "secret" * 5_000, "a-b_" * 25_000, "token-" * 5_000])

@@ -249,6 +249,11 @@ def test_password_of_an_address_is_shown_nowhere(receiver: Receiver) -> None:
     with pytest.raises(ConfigError) as caught:
         Collector("me:pass@host:4318")
     assert "pass" not in f"{caught.value.message} {caught.value.hint}"
+    for address in ("http://collector:4318/v1?key=pass", "http://collector/pass#pass"):
+        assert "pass" not in Collector(address).shown
+    with pytest.raises(ConfigError) as caught:
+        Collector("http://me:pass@[::1")
+    assert (caught.value.code, "pass" in caught.value.message) == ("invalid_endpoint", False)
 
 
 @pytest.mark.parametrize("how", ["down", "wrong", "slow"])
