@@ -71,11 +71,9 @@ class BatchQueue(Gathering):
         self._error: BaseException | None = None
 
     def takes(self, ask: Ask, tries: Sequence[CallRun]) -> bool:
-        """See Gathering."""
         return _waits(tries) or (self._policy.gather and question_of(ask) not in self._single)
 
     def leave(self, ask: Ask, tries: Sequence[CallRun]) -> NoReturn:
-        """See Gathering."""
         if not _waits(tries):
             with self._turn:
                 self._asks[question_of(ask)] = ask
@@ -88,7 +86,6 @@ class BatchQueue(Gathering):
             self._turn.notify_all()
 
     def settle(self) -> None:
-        """See Gathering."""
         with self._turn:
             self._idle += 1
             mine = self._round

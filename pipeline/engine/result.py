@@ -32,7 +32,6 @@ class RunResult:
 
     @property
     def exit_code(self) -> int:
-        """See exit_code_of."""
         return exit_code_of(self.status, self.detail, self.error)
 
 

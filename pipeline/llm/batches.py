@@ -59,26 +59,21 @@ class AnthropicBatches:
         return found
 
     def submit(self, requests: Sequence[tuple[str, Request]]) -> Batch:
-        """See `Batches.submit`."""
         rows: Any = [{"custom_id": name, "params": self._parameters(request)} for name, request in requests]
         return self._batch(lambda batches: batches.create(requests=rows), _SUBMIT_SECONDS)
 
     def time(self) -> datetime | None:
-        """See `Batches.time`."""
         return _time_of(self._asked(lambda client: client.messages.batches.with_raw_response.list(limit=1)))
 
     def look(self, batch_id: str) -> Batch:
-        """See `Batches.look`."""
         return self._batch(lambda batches: batches.retrieve(batch_id))
 
     def results(self, batch_id: str) -> Iterator[BatchResult]:
-        """See `Batches.results`."""
         rows = iter(self._asked(lambda client: client.messages.batches.results(batch_id)))
         while (row := self._asked(lambda _: next(rows, None))) is not None:
             yield self._result(row)
 
     def since(self, moment: datetime | None) -> BatchList:
-        """See `Batches.since`."""
         raw = self._asked(lambda client: client.messages.batches.with_raw_response.list(limit=_PAGE))
         seen_at = _time_of(raw)
         first = moment or (seen_at and seen_at - _KEPT)
@@ -92,7 +87,6 @@ class AnthropicBatches:
         return BatchList(found, seen_at)
 
     def cancel(self, batch_id: str) -> Batch:
-        """See `Batches.cancel`."""
         return self._batch(lambda batches: batches.cancel(batch_id))
 
     def _batch(self, ask: Callable[[Any], Any], seconds: float = _LOOK_SECONDS) -> Batch:

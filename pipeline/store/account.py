@@ -112,7 +112,6 @@ class FileAccount:
         self._senseless = 0
 
     def reserve(self, owner: str, usd: Decimal, at: datetime, limit: Decimal | None, labels: str = "") -> str | None:
-        """See store.base.Account.reserve."""
         check_amount(usd)
         name, day = self._clock.new_id(), utc_day(at)
         fact = {"kind": "reserved", "slice": name, "owner": owner, "day": day, "usd": str(usd)}
@@ -126,56 +125,47 @@ class FileAccount:
         return name
 
     def settle(self, slice_id: str, usd: Decimal) -> None:
-        """See store.base.Account.settle."""
         with self._locked() as fd:
             if slice_id not in self._sums.slices:
                 raise unknown_slice(slice_id)
             self._append(fd, {"kind": "settled", "slice": slice_id, "usd": str(usd)})
 
     def total(self, day: date) -> Decimal:
-        """See store.base.Account.total."""
         self._look()
         self._refuse_senseless()
         return self._sums.total(day.isoformat())
 
     def set_limit(self, limit: Limit) -> None:
-        """See store.base.Account.set_limit."""
         with self._locked() as fd:
             self._append(fd, {"kind": "limit_set", **limit.to_json()})
 
     def remove_limit(self, labels: str, per: str) -> bool:
-        """See store.base.Account.remove_limit."""
         with self._locked() as fd:
             if known := (labels, per) in self._sums.limits:
                 self._append(fd, {"kind": "limit_removed", "labels": labels, "per": per})
         return known
 
     def limits(self) -> Sequence[Limit]:
-        """See store.base.Account.limits."""
         self._look()
         self._refuse_senseless()
         return ordered(self._sums.limits.values())
 
     def standings(self, at: datetime, labels: str | None = None) -> Sequence[LimitStanding]:
-        """See store.base.Account.standings."""
         self._look()
         self._refuse_senseless()
         return self._sums.standings(utc_day(at), labels)
 
     def days(self) -> Tallies:
-        """See store.base.Account.days."""
         self._look()
         self._refuse_senseless()
         return dict(self._sums.tallies)
 
     def keep(self, run: str, sums: Mapping[str, Any]) -> None:
-        """See store.base.Account.keep."""
         with self._locked() as fd:
             if self._sums.kept.get(run) != sums:
                 self._append(fd, {"kind": "kept", "run": run, "sums": dict(sums)})
 
     def kept(self) -> Mapping[str, Mapping[str, Any]]:
-        """See store.base.Account.kept."""
         self._look()
         return dict(self._sums.kept)
 
@@ -191,7 +181,6 @@ class FileAccount:
             )
 
     def lost(self) -> str:
-        """See store.base.Account.lost."""
         self._look()
         if not (self._lost or ((self._size or self._other) and not self._seq)):
             return ""

@@ -66,7 +66,6 @@ class StoreLock(Tail):
         """See Tail.rewrite."""
 
     def release(self) -> None:
-        """See Tail.release."""
         if self._fd >= 0:
             self._backend.claiming = 0
             os.close(self._fd)
@@ -96,7 +95,6 @@ class FolderBackend(Backend):
         self._clock = clock
 
     def own(self, name: str, since: datetime, *, new: bool = False) -> Tail | None:
-        """See Backend.own."""
         if new:
             return self._begin(name, since)
         if name.startswith(".claims/"):
@@ -118,14 +116,12 @@ class FolderBackend(Backend):
             raise
 
     def read(self, name: str, after: int = 0) -> Iterator[list[bytes]]:
-        """See Backend.read."""
         path = self._folder(name) / JOURNAL
         if not os.path.lexists(path):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
         return read_blocks(path, name, after)
 
     def put_if(self, key: str, data: bytes, etag: str | None) -> str | None:
-        """See Backend.put_if."""
         path = self.path(key)
         if etag is None:
             self._put_file(path, data)
@@ -145,18 +141,15 @@ class FolderBackend(Backend):
         return _etag(data)
 
     def get(self, key: str) -> tuple[bytes, str] | None:
-        """See Backend.get."""
         data = read_file(self.path(key))
         return None if data is None else (data, _etag(data))
 
     def list(self, prefix: str) -> Iterator[str]:
-        """See Backend.list."""
         folder = self.path(f"{prefix}?").parent
         found = folder.parent.glob("*/*") if prefix.endswith(f"/{BLOBS}/") else folder.glob("*")
         return iter(sorted(f"{prefix}{path.name}" for path in found if not path.name.startswith(".")))
 
     def delete(self, prefix: str) -> None:
-        """See Backend.delete."""
         path = self.path(prefix)
         if path.name.startswith((BUILDING, REMOVING)):
             shutil.rmtree(path)
@@ -170,7 +163,6 @@ class FolderBackend(Backend):
             path.unlink(missing_ok=True)
 
     def tips(self, claim: str = "", start: str = "") -> Iterator[Tip]:
-        """See Backend.tips."""
         # Before the folder is listed: a caller that wants one run reads no further.
         if is_id(start) and (tip := self.tip(f"{self.root}/{start}", start)):
             yield tip
@@ -220,7 +212,6 @@ class FolderBackend(Backend):
         return Tip(name, raw, size=journal.st_size, touched=touched, first=first, owned=owned, holder=holder)
 
     def parts(self, run: str, beginning: str = "") -> Sequence[str]:
-        """See Backend.parts."""
         found = self.home(run).glob(f"{PARTS}/*")
         return sorted(unquote(path.name) for path in found if os.path.lexists(path / JOURNAL))
 
@@ -235,7 +226,6 @@ class FolderBackend(Backend):
         return True
 
     def ended(self, name: str) -> bool:
-        """See Backend.ended."""
         return is_ended(self._folder(name) / JOURNAL, name)
 
     def place_of(self, run: str) -> str:

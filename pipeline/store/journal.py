@@ -92,11 +92,9 @@ class RunJournal:
 
     @property
     def strained(self) -> bool:
-        """See store.base.Journal.strained."""
         return self._tail.strained
 
     def append(self, first_seq: int, lines: Sequence[bytes], sync: bool = True) -> None:
-        """See store.base.Journal.append."""
         with self._writing:
             if not self._open or self._lost:
                 self._refuse(lines)
@@ -120,7 +118,6 @@ class RunJournal:
                 self._write((), sync=False)
 
     def put_blob(self, data: bytes) -> str:
-        """See store.base.Journal.put_blob."""
         # A reply in flight may still be stored when its record goes into the emergency file, or by an owner that was
         # fenced: a value does no harm.
         if not self._open and (self._gone or not (self._owned and self._emergency.path)):
@@ -142,7 +139,6 @@ class RunJournal:
             raise
 
     def get_blob(self, blob: str) -> bytes:
-        """See store.base.Journal.get_blob."""
         return self._values.get(blob)
 
     def write_head(self, document: Mapping[str, Any], durable: bool) -> None:
@@ -155,13 +151,11 @@ class RunJournal:
             self._tail.head(data, durable)
 
     def leave_behind(self, lines: Sequence[bytes]) -> str:
-        """See store.base.Journal.leave_behind."""
         # Without the lock: the thread that waits for the store has it.
         self._emergency.add(b"".join(dict.fromkeys([*self._waiting, *lines])))
         return self._emergency.path
 
     def close(self) -> None:
-        """See store.base.Journal.close."""
         self.flush()
         if self._open and self._lease is not None and self._tail.inherits and not self._lost:
             # Only a fenced owner leaves something, and there is none before the first.

@@ -65,11 +65,9 @@ class FileTail(Tail):
 
     @property
     def strained(self) -> bool:
-        """See Tail.strained."""
         return self._reserve.released
 
     def append(self, seq: int, lines: Sequence[bytes], sync: bool) -> None:
-        """See Tail.append."""
         data = lines[0] if len(lines) == 1 else b"".join(lines)
         if self._fd < 0:
             if self._broken:
@@ -96,7 +94,6 @@ class FileTail(Tail):
             raise Gone(self._home, self._stored, written=True)
 
     def head(self, data: bytes, sync: bool) -> None:
-        """See Tail.head."""
         if self._fd < 0 or not (self._is_found(self._size) and self._lock.is_in(self._home)):
             raise Gone(self._home, self._stored)
         aside = self._folder / ".checkpoint.new"
@@ -106,7 +103,6 @@ class FileTail(Tail):
             self._disk.sync_folder(self._folder)
 
     def put(self, key: str, data: bytes) -> None:
-        """See Tail.put."""
         # Another thread may be writing records: how long the journal is cannot be compared here.
         if self._fd >= 0 and not (self._is_found() and self._lock.is_in(self._home)):
             raise Gone(self._home, self._stored)
@@ -134,14 +130,12 @@ class FileTail(Tail):
         self._open()
 
     def left(self) -> str:
-        """See Tail.left."""
         if self._fd < 0:
             return ""
         info = os.fstat(self._fd)
         return _stamp(info) if info.st_size == self._size else ""
 
     def release(self) -> None:
-        """See Tail.release."""
         if self._loose and self._fd >= 0 and not self._broken:
             with contextlib.suppress(OSError):
                 self._disk.sync(self._fd)
@@ -149,7 +143,6 @@ class FileTail(Tail):
         self._lock.release()
 
     def drop(self) -> None:
-        """See Tail.drop."""
         self._close()
         self._reserve.close()
 

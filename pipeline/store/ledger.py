@@ -67,11 +67,9 @@ class BackendAccount:
         raise _busy()
 
     def set_limit(self, limit: Limit) -> None:
-        """See store.base.Account.set_limit."""
         self._exchange(_LIMITS, lambda data: _limits_data({**_limits(data), limit.key: limit}))
 
     def remove_limit(self, labels: str, per: str) -> bool:
-        """See store.base.Account.remove_limit."""
 
         def remove(data: bytes) -> bytes | None:
             known = _limits(data)
@@ -80,12 +78,10 @@ class BackendAccount:
         return self._exchange(_LIMITS, remove)
 
     def limits(self) -> Sequence[Limit]:
-        """See store.base.Account.limits."""
         found = self._backend.get(_LIMITS)
         return ordered(_limits(found[0]).values()) if found else []
 
     def standings(self, at: datetime, labels: str | None = None) -> Sequence[LimitStanding]:
-        """See store.base.Account.standings."""
         day = utc_day(at)
         found = [each for each in self.limits() if labels is None or each.fits(labels)]
         tallies = self._tallies(found, day) if found else {}
@@ -109,7 +105,6 @@ class BackendAccount:
         return {each: _tally(self._slices(each, row[0])) for each, row in rows if row is not None}
 
     def settle(self, slice_id: str, usd: Decimal) -> None:
-        """See store.base.Account.settle."""
         check_amount(usd)
 
         def close(slices: Slices) -> Slices:
@@ -120,12 +115,10 @@ class BackendAccount:
         self._change(self._day_of(slice_id), close)
 
     def total(self, day: date) -> Decimal:
-        """See store.base.Account.total."""
         found = self._backend.get(f"account/{day.isoformat()}")
         return _sum(self._slices(day.isoformat(), found[0])) if found else Decimal(0)
 
     def days(self) -> Tallies:
-        """See store.base.Account.days."""
         return self._read(self._known_days())
 
     def keep(self, run: str, sums: Mapping[str, Any]) -> None:
@@ -134,7 +127,6 @@ class BackendAccount:
             self._backend.put_if(f"{under}/{split(run)[0]}", json.dumps(dict(sums)).encode(), None)
 
     def kept(self) -> Mapping[str, Mapping[str, Any]]:
-        """See store.base.Account.kept."""
         found, problems = self._sums(_KEPT)
         if problems or set(self._deleted(_AGAIN)) - found.keys():
             found = {**self._sums(_AGAIN)[0], **found}
@@ -144,7 +136,6 @@ class BackendAccount:
         return found
 
     def lost(self) -> str:
-        """See store.base.Account.lost."""
         return ""
 
     def flaws(self) -> Iterator[str]:

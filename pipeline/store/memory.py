@@ -39,7 +39,6 @@ class MemoryTail(Tail):
         self._journal = journal
 
     def append(self, seq: int, lines: Sequence[bytes], sync: bool) -> None:
-        """See Tail.append."""
         with self._backend.lock:
             journal = self._mine()
             new = [line.removesuffix(b"\n") for line in lines]
@@ -47,26 +46,21 @@ class MemoryTail(Tail):
                 journal.lines += new
 
     def head(self, data: bytes, sync: bool) -> None:
-        """See Tail.head."""
         with self._backend.lock:
             self._mine()
             self._backend.put_if(f"{folder_key(self._name)}/head", data, None)
 
     def put(self, key: str, data: bytes) -> None:
-        """See Tail.put."""
         self._backend.put_if(key, data, None)
 
     def rewrite(self, lines: Sequence[bytes]) -> None:
-        """See Tail.rewrite."""
         with self._backend.lock:
             self._mine().lines = [line.removesuffix(b"\n") for line in lines]
 
     def left(self) -> str:
-        """See Tail.left."""
         return str(len(self._journal.lines))
 
     def release(self) -> None:
-        """See Tail.release."""
         with self._backend.lock:
             if self._journal.epoch == self.epoch:
                 self._journal.holder = {}
@@ -92,7 +86,6 @@ class MemoryBackend(Backend):
         self._puts = 0
 
     def own(self, name: str, since: datetime, *, new: bool = False) -> Tail | None:
-        """See Backend.own."""
         with self.lock:
             found = self.journals.get(name)
             if found is None:
@@ -110,7 +103,6 @@ class MemoryBackend(Backend):
             return MemoryTail(self, name, found)
 
     def read(self, name: str, after: int = 0) -> Iterator[list[bytes]]:
-        """See Backend.read."""
         with self.lock:
             found = self.journals.get(name)
             if found is None or (not found.lines and "/" not in name):
@@ -121,7 +113,6 @@ class MemoryBackend(Backend):
             return iter([lines[after:] if sound else list(lines)])
 
     def put_if(self, key: str, data: bytes, etag: str | None) -> str | None:
-        """See Backend.put_if."""
         with self.lock:
             if etag is not None and self.objects.get(key, (b"", ""))[1] != etag:
                 return None
@@ -130,16 +121,13 @@ class MemoryBackend(Backend):
             return str(self._puts)
 
     def get(self, key: str) -> tuple[bytes, str] | None:
-        """See Backend.get."""
         return self.objects.get(key)
 
     def list(self, prefix: str) -> Iterator[str]:
-        """See Backend.list."""
         with self.lock:
             return iter(sorted(key for key in self.objects if key.startswith(prefix)))
 
     def delete(self, prefix: str) -> None:
-        """See Backend.delete."""
         with self.lock:
             for key in [key for key in self.objects if key == prefix or key.startswith(f"{prefix}/")]:
                 del self.objects[key]
@@ -148,7 +136,6 @@ class MemoryBackend(Backend):
                     del self.journals[name]
 
     def tips(self, claim: str = "", start: str = "") -> Iterator[Tip]:
-        """See Backend.tips."""
         names = [name for name in list(self.journals) if "/" not in name]
         for run in [start, *older(names, start)] if start else newest_first(names):
             found = self.journals.get(run)
@@ -167,12 +154,10 @@ class MemoryBackend(Backend):
             )
 
     def parts(self, run: str, beginning: str = "") -> Sequence[str]:
-        """See Backend.parts."""
         with self.lock:
             return sorted(name.partition("/")[2] for name in self.journals if name.startswith(f"{run}/"))
 
     def is_there(self) -> bool:
-        """See Backend.is_there."""
         return True
 
 

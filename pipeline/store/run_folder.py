@@ -57,13 +57,11 @@ class RunFolderBackend(FolderBackend):
         return self.told
 
     def home(self, run_id: str) -> Path:
-        """See FolderBackend.home."""
         if self.told != run_id and run_id != self.run_id:
             raise RunNotFound(f"There is no run {run_id} in {self.root}.", run=run_id)
         return self.root
 
     def tips(self, claim: str = "", start: str = "") -> Iterator[Tip]:
-        """See Backend.tips."""
         if has_run(self.root) and start in ("", self.run_id) and (tip := self.tip(str(self.root), self.run_id)):
             yield tip
 
@@ -85,7 +83,6 @@ class RunFolderBackend(FolderBackend):
             path.rmdir()
 
     def named(self, run: str) -> str:
-        """See Backend.named."""
         return str(self.root)
 
     def new_name(self, first: bytes, at: datetime) -> str:

@@ -57,7 +57,6 @@ class RunStore:
     def create(
         self, first: bytes, blobs: Sequence[bytes], *, at: datetime, claim: Claim | None = None
     ) -> tuple[str, RunJournal]:
-        """See store.base.Store.create."""
         if claim is None:
             return self._make(first, blobs, minted(at), at)
         # Look-up and creation are under one owner, who proves at the end that it was one all the time.
@@ -83,7 +82,6 @@ class RunStore:
         raise WriteFailed(text, code="claim_busy", fatal=False)
 
     def create_named(self, run: str, first: bytes, blobs: Iterable[bytes] = (), *, at: datetime) -> RunJournal:
-        """See store.base.Movable.create_named."""
         taken = StoreError(f"A run named {run} cannot be created: the name is taken.", run=run, code="run_name_taken")
         if split(run)[1]:
             raise taken
@@ -162,7 +160,6 @@ class RunStore:
     # --- own ---
 
     def open(self, run: str) -> RunJournal:
-        """See store.base.Store.open."""
         split(run)
         with self._refusals(f"Run {run} cannot be written to"):
             tail = self._owned(run)
@@ -291,11 +288,9 @@ class RunStore:
     # --- read ---
 
     def read(self, run: str, after: int = 0) -> Iterator[bytes]:
-        """See store.base.Store.read."""
         return whole_lines(self._blocks(run, after), after, known=0 if after else self._checked.pop(run, 0))
 
     def written_head(self, run: str) -> Mapping[str, Any]:
-        """See store.base.Store.written_head."""
         if split(run)[1]:
             return {}
         try:
@@ -310,7 +305,6 @@ class RunStore:
         return whole_head(found[0]) if self._exists(run) else {}
 
     def get_blob(self, run: str, blob: str) -> bytes:
-        """See store.base.Store.get_blob."""
         run_id = split(run)[0]
         try:
             return RunValues(self.backend, run_id).get(blob)
@@ -319,29 +313,24 @@ class RunStore:
             raise
 
     def blobs(self, run: str) -> list[str]:
-        """See store.base.Store.blobs."""
         self._check(split(run)[0])
         return RunValues(self.backend, split(run)[0]).names()
 
     def parts(self, run: str) -> list[str]:
-        """See store.base.Movable.parts."""
         self._check(split(run)[0])
         return list(self.backend.parts(split(run)[0]))
 
     def heads(self, match: Callable[[Mapping[str, Any]], bool] | None = None, start: str = "") -> Iterator[Head]:
-        """See store.base.Listable.heads."""
         flush(self.backend)
         return self._listing.heads(match, split(start)[0] if start else "")
 
     def holder(self, run: str) -> Mapping[str, Any]:
-        """See store.base.Store.holder."""
         tip = self._tip(split(run)[0])
         if tip is None:
             raise self._missing(run)
         return tip.holder() if tip.owned() else {}
 
     def flaws(self, run: str) -> Iterator[str]:
-        """See store.base.Movable.flaws."""
         backend = self.backend
         try:
             found = survey(lambda: backend.read(run), ended=backend.ended(run))
@@ -380,7 +369,6 @@ class RunStore:
     # --- remove ---
 
     def delete(self, run: str) -> None:
-        """See store.base.Store.delete."""
         path = split(run)[1]
         self._check(run)
         held: list[Tail] = []
@@ -401,7 +389,6 @@ class RunStore:
         self._left.pop(run, None)
 
     def sweep(self, before: datetime) -> list[str]:
-        """See store.base.Store.sweep."""
         done = []
         for tip in self.backend.tips():
             if not tip.leftover or tip.touched >= before.timestamp():
@@ -417,11 +404,9 @@ class RunStore:
         return sorted(done)
 
     def leftovers(self) -> list[str]:
-        """See store.base.Movable.leftovers."""
         return sorted(tip.run for tip in self.backend.tips() if tip.leftover)
 
     def unlisted(self) -> list[str]:
-        """See store.base.Movable.unlisted."""
         return list(self.backend.unlisted())
 
     def upgrade(self) -> tuple[str, str]:
@@ -429,7 +414,6 @@ class RunStore:
         return self.backend.upgrade()
 
     def is_there(self) -> bool:
-        """See store.base.Movable.is_there."""
         return self.backend.is_there()
 
     def account(self) -> Account:

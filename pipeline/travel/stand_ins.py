@@ -76,7 +76,6 @@ class VisitOrder:
         self.recorder = recorder
 
     def ended(self, path: str) -> None:
-        """See engine.recorder.StepEndHook."""
         with self._lock:
             self._going.discard(path)
             self._ended.add(path)
@@ -143,7 +142,6 @@ class ReplayContext(StepContext):
         effect: str = "read",
         repeatable: bool = False,
     ) -> Any:
-        """See StepContext.task."""
         if effect not in UNSAFE:
             return super().task(key, body, item, version=version, effect=effect, repeatable=repeatable)
         known = self.known

@@ -138,7 +138,6 @@ class Coordinator(MapRunner):
         return True
 
     def do(self, parent: Scope, seen: Mapping[str, Any], work: Work, todo: Sequence[int]) -> None:
-        """See MapRunner.do."""
         _RemoteMap(self, self.running, parent, seen, work).run(todo)
 
 

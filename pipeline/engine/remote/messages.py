@@ -171,7 +171,6 @@ class HeardStop(Stop):
         self._pass_on()
 
     def check(self) -> None:
-        """See Stop.check."""
         self._hear()
         super().check()
 

@@ -100,7 +100,6 @@ class LayerWatch:
             self._say("task_start", taskId=task.id, tool=task.tool, layerIndex=layer)
 
     def ended(self, path: str) -> None:
-        """See engine.recorder.StepEndHook."""
         name, recorder = node_of(path), self.recorder
         if name not in self._dag.tasks or recorder is None:
             return

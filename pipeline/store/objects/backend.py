@@ -64,7 +64,6 @@ class ObjectBackend(Backend):
         self._changing = threading.Lock()
 
     def own(self, name: str, since: datetime, *, new: bool = False) -> ObjectTail | None:
-        """See Backend.own."""
         self._prove()
         text = holder(since, id=os.urandom(8).hex(), beat=0)
         _own_ids.add(text["id"])
@@ -97,19 +96,16 @@ class ObjectBackend(Backend):
         return tail
 
     def read(self, name: str, after: int = 0) -> Iterator[list[bytes]]:
-        """See Backend.read."""
         found = listing(self.bucket, name, after)
         if found is None:
             raise FileNotFoundError(name)
         return blocks(self.bucket, name, found)
 
     def put_if(self, key: str, data: bytes, etag: str | None) -> str | None:
-        """See Backend.put_if."""
         self._prove()
         return self.bucket.put(keys.object_key(key), data, etag)
 
     def get(self, key: str) -> tuple[bytes, str] | None:
-        """See Backend.get."""
         found = self.bucket.get(keys.object_key(key))
         if found is None:
             return None
@@ -124,7 +120,6 @@ class ObjectBackend(Backend):
         return (f"{prefix}{name}" for name in names if ours(name))
 
     def delete(self, prefix: str) -> None:
-        """See Backend.delete."""
         name = _journal_of(prefix)
         if not name:
             self.bucket.delete([keys.object_key(prefix)])
@@ -161,7 +156,6 @@ class ObjectBackend(Backend):
         yield from (tip for tip in self._looked(self._without_heads(seen)) if tip.leftover)
 
     def parts(self, run: str, beginning: str = "") -> Sequence[str]:
-        """See Backend.parts."""
         folder = f"{keys.home(run)}/parts"
         paths = (keys.part_path(f"/parts/{name}/") for name in self.bucket.names(folder))
         paths = (path for path in paths if path.rpartition("/")[2].startswith(beginning))
@@ -169,17 +163,14 @@ class ObjectBackend(Backend):
         return sorted(path for path in paths if path and self._has_objects(f"{run}/{path}"))
 
     def is_there(self) -> bool:
-        """See Backend.is_there."""
         folders = (keys.HEADS, keys.RUNS, keys.ACCOUNT, keys.KEPT)
         return any(next(self.bucket.under(folder, keys.first(folder)), None) for folder in folders)
 
     def unlisted(self) -> Sequence[str]:
-        """See Backend.unlisted."""
         seen = set(self._with_heads(set()))
         return [tip.run for tip in self._looked(self._without_heads(seen)) if not tip.leftover]
 
     def relist(self, run: str) -> None:
-        """See Backend.relist."""
         self.bucket.put(keys.head(run), b"{}", "")
 
     def flaws(self, name: str) -> Iterator[str]:

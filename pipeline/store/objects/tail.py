@@ -85,7 +85,6 @@ class ObjectTail(Tail):
 
     @property
     def inherits(self) -> bool:
-        """See Tail.inherits."""
         return self.epoch > 1 and not self._resumed
 
     def append(self, seq: int, lines: Sequence[bytes], sync: bool) -> None:
@@ -118,11 +117,9 @@ class ObjectTail(Tail):
             self._write_segment()
 
     def head(self, data: bytes, sync: bool) -> None:
-        """See Tail.head."""
         self._put_head(padded(data, self.epoch), head_notes(self._end.last, self._end.last_append))
 
     def put(self, key: str, data: bytes) -> None:
-        """See Tail.put."""
         if self.gone:
             raise Gone
         self._bucket.put(keys.object_key(key), data)
@@ -153,7 +150,6 @@ class ObjectTail(Tail):
         return self._stamp
 
     def renew(self) -> None:
-        """See Tail.renew."""
         with self._lock:
             if self._released:
                 return
@@ -165,7 +161,6 @@ class ObjectTail(Tail):
                 self._put_lease(self._text)
 
     def release(self) -> None:
-        """See Tail.release."""
         with self._lock:
             if self._released:
                 return
@@ -178,7 +173,6 @@ class ObjectTail(Tail):
             self._backend.note(self.name, Left(self._etag, self.epoch, self._stamp, self._end))
 
     def drop(self) -> None:
-        """See Tail.drop."""
         self._lock = threading.Lock()
         self._released = True
 

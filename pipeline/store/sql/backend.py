@@ -63,7 +63,6 @@ class SqlTail(Tail):
         return self.found if self.epoch > 1 else ""
 
     def append(self, seq: int, lines: Sequence[bytes], sync: bool) -> None:
-        """See Tail.append."""
         rows = _rows(lines, seq)
         claim = _claim(rows[0][1]) if seq == 1 and rows else ""
 
@@ -81,7 +80,6 @@ class SqlTail(Tail):
             self._loose, self._begun = not sync, True
 
     def head(self, data: bytes, sync: bool) -> None:
-        """See Tail.head."""
         etag = _CLOCK.new_id()
 
         def put(link: Link) -> int:
@@ -91,7 +89,6 @@ class SqlTail(Tail):
         self._insist(lambda: self._database.ask(put, WriteFailed))
 
     def put(self, key: str, data: bytes) -> None:
-        """See Tail.put."""
         etag = _CLOCK.new_id()
         # The first record makes durable what was put before it.
         done = self._database.write(
@@ -101,7 +98,6 @@ class SqlTail(Tail):
             raise Gone
 
     def rewrite(self, lines: Sequence[bytes]) -> None:
-        """See Tail.rewrite."""
         rows = [(self._journal, *row) for row in _rows(lines, 1)]
 
         def replace(link: Link) -> bool:
@@ -114,18 +110,15 @@ class SqlTail(Tail):
         self._insist(lambda: self._database.write(replace))
 
     def renew(self) -> None:
-        """See Tail.renew."""
         if not self._database.write(lambda link: link.run("renew", self._journal, self.epoch), sync=False):
             raise Fenced
 
     def release(self) -> None:
-        """See Tail.release."""
         self.drop()
         self._database.write(lambda link: link.run("release", self._journal, self.epoch), sync=self._loose)
         self._loose = False
 
     def drop(self) -> None:
-        """See Tail.drop."""
         if self._owning:
             self._owning = False
             self._database.end()
@@ -173,7 +166,6 @@ class SqlBackend(Backend):
         self.tables = Tables(database)
 
     def own(self, name: str, since: datetime, *, new: bool = False) -> Tail | None:
-        """See Backend.own."""
         if not self.tables.ready(new or name.startswith(".")):
             return None
         # Made for this once, so that who tries again where the answer was lost finds that it has it.
@@ -185,14 +177,12 @@ class SqlBackend(Backend):
         return SqlTail(self, name, *owned)
 
     def read(self, name: str, after: int = 0) -> Iterator[list[bytes]]:
-        """See Backend.read."""
         found = self._look("found", name)
         if not found or not (found[0][1] or "/" in name):
             raise FileNotFoundError(name)
         return ([bytes(line) for _, line in page] for page in self._pages(found[0][0], after))
 
     def put_if(self, key: str, data: bytes, etag: str | None) -> str | None:
-        """See Backend.put_if."""
         self.tables.ready(True)
         mine = _CLOCK.new_id()
 
@@ -206,12 +196,10 @@ class SqlBackend(Backend):
         return mine if self.database.ask(put, WriteFailed) else None
 
     def get(self, key: str) -> tuple[bytes, str] | None:
-        """See Backend.get."""
         found = self._look("get", key)
         return (bytes(found[0][0]), found[0][1]) if found else None
 
     def list(self, prefix: str) -> Iterator[str]:
-        """See Backend.list."""
         after = prefix
         while page := self._look("keys", after, _behind(prefix), _PAGE):
             yield from (key for (key,) in page)
@@ -234,7 +222,6 @@ class SqlBackend(Backend):
         self.database.write(remove)
 
     def tips(self, claim: str = "", start: str = "") -> Iterator[Tip]:
-        """See Backend.tips."""
         name, more = ("tips_of_claim", (claim,)) if claim else ("tips", ())
         # No id lies between one and the same with a space.
         last = (start[:_STEM], len(start), f"{start} ") if start else _NEWEST
@@ -248,7 +235,6 @@ class SqlBackend(Backend):
             size = _RUNS
 
     def parts(self, run: str, beginning: str = "") -> Sequence[str]:
-        """See Backend.parts."""
         return [path for (path,) in self._look("parts", run)]
 
     def is_there(self) -> bool:

@@ -51,13 +51,11 @@ class PostgresLink(Link):
         return bool(self.connection.closed)
 
     def append(self, journal: int, epoch: int, rows: Sequence[tuple[int, bytes, str | None]], sync: bool) -> int:
-        """See Link.append."""
         columns = map(list, zip(*rows, strict=True))
         return self.run("append" if sync else "append_loose", journal, epoch, *columns)
 
     @contextlib.contextmanager
     def transaction(self, *, sync: bool = True) -> Iterator[None]:
-        """See Link.transaction."""
         import psycopg
 
         try:
@@ -81,11 +79,9 @@ class PostgresDatabase(Database):
 
     @property
     def own_place(self) -> str:
-        """See Database.own_place."""
         return _OWN_PLACE
 
     def check(self, kind: type[Any]) -> None:
-        """See Database.check."""
         super().check(kind)
         if self._connect is None:
             self._connect, self.errors = _driver(self.address.single)
@@ -125,7 +121,6 @@ class PostgresDatabase(Database):
         return link
 
     def explain(self, error: Any) -> Refusal:
-        """See Database.explain."""
         return refusal(error.sqlstate or "", " ".join(str(error).split()), self.address)
 
 

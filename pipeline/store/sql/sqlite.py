@@ -70,7 +70,6 @@ class SqliteLink(Link):
         return self.seen is not None
 
     def append(self, journal: int, epoch: int, rows: Sequence[tuple[int, bytes, str | None]], sync: bool) -> int:
-        """See Link.append."""
         if len(rows) == 1:
             with contextlib.nullcontext() if sync else self._loose():
                 return self.run("append", *rows[0], journal, epoch)
@@ -82,7 +81,6 @@ class SqliteLink(Link):
 
     @contextlib.contextmanager
     def transaction(self, *, sync: bool = True) -> Iterator[None]:
-        """See Link.transaction."""
         with contextlib.nullcontext() if sync else self._loose():
             try:
                 self.connection.execute("BEGIN IMMEDIATE")
@@ -119,7 +117,6 @@ class SqliteDatabase(Database):
 
     @property
     def own_place(self) -> str:
-        """See Database.own_place."""
         return "Name a file that no other program uses: --store sqlite:FILE"
 
     @property
@@ -209,7 +206,6 @@ class SqliteDatabase(Database):
                 raise StoreError(text, hint="Try again.", code="database_changed")
 
     def explain(self, error: Any) -> Refusal:
-        """See Database.explain."""
         name = str(getattr(error, "sqlite_errorname", ""))
         kind = "_".join(name.split("_")[:2])
         words = " ".join(str(error).split())[:300].rstrip(".")

@@ -24,7 +24,6 @@ class AutoApprove:
     """Says yes: the question's default, else the choice that says yes, else the first that does not say no."""
 
     def ask(self, question: Question) -> Answer | None:
-        """See Interviewer."""
         default = str(question.shown.get("default") or "")
         return Answer(default or agreeing(question.choices) or "auto-approved", by="auto-approve")
 
@@ -36,7 +35,6 @@ class Callback:
         self._function = function
 
     def ask(self, question: Question) -> Answer | None:
-        """See Interviewer."""
         return _answer(self._function(question), "callback")
 
 
@@ -48,7 +46,6 @@ class Queue:
         self._lock = threading.Lock()
 
     def ask(self, question: Question) -> Answer | None:
-        """See Interviewer."""
         with self._lock:
             return _answer(self._answers.pop(0) if self._answers else None, "queue")
 
@@ -62,7 +59,6 @@ class Recording:
         self.asked: list[tuple[Question, Answer | None]] = []
 
     def ask(self, question: Question) -> Answer | None:
-        """See Interviewer."""
         answer = self._inner.ask(question)
         self.asked.append((question, answer))
         return answer
