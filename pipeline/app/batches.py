@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from pipeline.app.model_choice import model_of, provider_in
+from pipeline.app.stores import words_of
 from pipeline.clock import SystemClock
 from pipeline.cost.ledger import rows as ledger_rows
 from pipeline.engine.amendment import amend
@@ -124,7 +125,7 @@ def cancel(store: Store, text: str) -> Cancellation:
             raise ConfigError(f"Run {run} may have a submitted batch whose id is not known yet.", code="batch_unknown",
                               hint="Resume the run: it looks for the batch; then it can be cancelled.")  # fmt: skip
         raise ConfigError(f"Run {run} has no pending batch.", code="no_batch_out",
-                          hint=f"`./pipeline.sh batches {run}` lists what it had.")  # fmt: skip
+                          hint=f"`./pipeline.sh batches {run}{words_of(store.url)}` lists what it had.")  # fmt: skip
     state = load(store, run)
     model = model_of(str(state.identity.get("model") or ""), provider=provider_in(state.identity),
                      base_url=state.execution.get("base_url"))  # fmt: skip

@@ -114,21 +114,18 @@ def export_of(
     if difficulty not in ("", *DIFFICULTIES):
         raise ConfigError(f"There is no difficulty {difficulty!r}.", code="unknown_difficulty",
                           hint=f"It can be {', '.join(DIFFICULTIES)}.")  # fmt: skip
-    chosen = select(view_of(found), lessons, difficulty)
+    chosen = _select(found, lessons, difficulty)
     return chosen, export(chosen, formats, begin)
 
 
-def select(view: CourseView, lessons: Sequence[int] = (), difficulty: str = "") -> Selection:
-    """Return what is to be exported of a course.
-
-    Raises:
-        ConfigError: A lesson is not made; or none is.
-    """
+def _select(found: CourseReview, lessons: Sequence[int], difficulty: str) -> Selection:
+    view = view_of(found)
     there = {lesson.order: lesson for lesson in view.lessons}
     if not there:
         raise ConfigError("No lesson of this course is made yet.", code="no_lessons",
-                          hint="`./pipeline.sh status RUN` shows how far it is. The offline author writes only "
-                               "outcomes that have topics in the question bank; a model writes all.")  # fmt: skip
+                          hint=f"`./pipeline.sh status {found.run}{found.store_words}` shows how far it is. The "
+                               "offline author writes only outcomes that have topics in the question bank; a model "
+                               "writes all.")  # fmt: skip
     for order in lessons:
         if order not in there:
             made = ", ".join(map(str, there))

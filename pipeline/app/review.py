@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from pipeline.app.stores import words_of
 from pipeline.clock import SystemClock
 from pipeline.content.findings import Finding
 from pipeline.engine.amendment import take_in
@@ -122,15 +123,19 @@ class CourseReview:
         Raises:
             ConfigError: It makes no course, or has no scheme of work yet.
         """
+        #: ` --store URL` for commands that are printed; "" for the default store.
+        self.store_words = words_of(store.url)
         if state.pipeline != COURSES:
-            raise ConfigError(f"Run {state.run_id} belongs to the pipeline {state.pipeline!r}, and makes no lessons.",
-                              code="other_pipeline", hint="`./pipeline.sh list` shows the runs.")  # fmt: skip
+            raise ConfigError(
+                f"Run {state.run_id} belongs to the pipeline {state.pipeline!r}, and makes no lessons.",
+                code="other_pipeline", hint=f"`./pipeline.sh list{self.store_words}` shows the runs.",
+            )  # fmt: skip
         self.run, self.state = state.run_id, state
         self._store, self._reader = store, Reader(store, state.run_id)
         sow = state.steps.get("sow#1")
         if sow is None or "scheme" not in sow.artifacts or "catalogue" not in state.pins:
             raise ConfigError(f"Run {self.run} has no scheme of work yet, so it has no lessons.",
-                              code="no_scheme", hint=f"./pipeline.sh status {self.run}")  # fmt: skip
+                              code="no_scheme", hint=f"./pipeline.sh status {self.run}{self.store_words}")  # fmt: skip
         self.scheme: Json = self._blob(sow.artifacts["scheme"])
         self.standings = standings(state, LESSONS)
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from pipeline.app.run_list import CORRUPT, RunRow, resume_command, row_of
-from pipeline.app.stores import head_of, state_of
+from pipeline.app.stores import head_of, state_of, words_of
 from pipeline.engine.amendment import pinned_graph
 from pipeline.errors import CheckpointCorrupt, RunNotFound
 from pipeline.records.run import RunState, Spend, StepRun, bare, completed_tasks, in_order, item_name
@@ -161,8 +161,8 @@ def status_of(place: Store, text: str, store: str | None) -> RunStatus:
     head = head_of(place, name)
     row = row_of(head)
     if row.status == CORRUPT:
-        raise CheckpointCorrupt(f"Run {name} cannot be read: {row.error}",
-                                hint=f"`./pipeline.sh log {name}` prints what can still be read.")  # fmt: skip
+        hint = f"`./pipeline.sh log {name}{words_of(store)}` prints what can still be read."
+        raise CheckpointCorrupt(f"Run {name} cannot be read: {row.error}", hint=hint)
     state = state_of(place, head, tasks=False)
     # While a process works on it, what has no end is being done.
     found = [] if row.owned or row.status == COMPLETED else interruptions(place, state)

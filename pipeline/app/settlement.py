@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from pipeline.app.start import Confirm
+from pipeline.app.stores import words_of
 from pipeline.clock import SystemClock
 from pipeline.cost.ledger import LedgerRow, rows
 from pipeline.cost.reconciliation import Bounds, most, shares
@@ -98,7 +99,8 @@ def reported_calls(url: str | None) -> Choice:
                 raise ConfigError(
                     f"The provider's reports do not cover call {row.seq} of {row.day} yet.",
                     code="not_reported_yet",
-                    hint="Try again the day after, or give the amount: `./pipeline.sh settle RUN CALL USD`.",
+                    hint="Try again the day after, or give the amount: "
+                    f"`./pipeline.sh settle {name} {row.seq} USD{words_of(url)}`.",
                 )
         return [SettledCall(row, found[0][name, row.seq]) for row in chosen]
 

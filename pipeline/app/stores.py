@@ -78,6 +78,13 @@ def missing_store(url: str | None) -> str:
     return "" if place.is_there() else place.url
 
 
+def words_of(url: str | None) -> str:
+    """Return ` --store URL`, without a password, of another store than the default one; "" for that."""
+    from pipeline.store.address import anchored, store_words
+
+    return "" if not url or anchored(url) == environment.default_store() else store_words(url)
+
+
 def run_folder(run: str, store: str | None) -> Path | None:
     """Return the folder of a run that a text names; None: it names a run of the store, or nothing."""
     from pipeline.store.head import HEAD

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.options import json_option, own_option
+from pipeline.cli.options import NamedPath, json_option, own_option
 from pipeline.cli.run_options import settings_options
 from pipeline.cli.text import count, say, say_json, table
 
@@ -22,7 +22,7 @@ def bank() -> None:
 
 
 @bank.command("check")
-@click.argument("path", metavar="FILE|DIR", type=click.Path(path_type=Path))
+@click.argument("path", metavar="FILE|DIR", type=NamedPath())
 @own_option("bank_check", "--draws", type=click.IntRange(1, 2000), default=200, show_default=True,
             help="How many questions of each template are drawn.")  # fmt: skip
 @json_option

@@ -6,8 +6,7 @@ import click
 
 from pipeline.app.run_list import resume_command, row_of
 from pipeline.app.stores import head_of, open_store
-from pipeline.cli.options import RunName, in_its_folder, json_option, run_argument, store_option
-from pipeline.cli.store_context import here
+from pipeline.cli.options import RunName, here, in_its_folder, json_option, run_argument, store_option
 from pipeline.cli.text import count, money, say, say_json, table, tell, when
 
 

@@ -8,9 +8,8 @@ from decimal import Decimal
 import click
 
 from pipeline.app.stores import open_account
-from pipeline.cli.options import F, json_option, own_option, store_option
+from pipeline.cli.options import F, here, json_option, own_option, store_option, store_words_here
 from pipeline.cli.run_options import Usd
-from pipeline.cli.store_context import here, store_words_here
 from pipeline.cli.text import PROGRAM, table, tell
 from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError

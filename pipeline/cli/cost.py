@@ -34,8 +34,7 @@ from pipeline.app.cost_report import (
     repriced,
 )
 from pipeline.app.stores import head_of, open_store
-from pipeline.cli.options import RunName, in_its_folder, json_option, own_option, store_option
-from pipeline.cli.store_context import here
+from pipeline.cli.options import NamedPath, RunName, here, in_its_folder, json_option, own_option, store_option
 from pipeline.cli.text import count, money, money_between, table, tell, warn, when, with_unpriced
 from pipeline.cost.ledger import LedgerRow
 from pipeline.cost.report import (
@@ -86,7 +85,7 @@ _DAY = click.DateTime(["%Y-%m-%d"])
 @own_option("cost", "--csv", "as_csv", is_flag=True, help="CSV with stable columns; with --by call, one row per call.")
 @own_option("cost", "--reprice", "prices", metavar="FILE|published",
             help="Show what the recorded tokens would cost at other prices.")  # fmt: skip
-@own_option("cost", "--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.svg|FILE.png",
+@own_option("cost", "--plot", type=NamedPath(dir_okay=False), metavar="FILE.svg|FILE.png",
             help="Draw spend by day and by step into a file.")  # fmt: skip
 @own_option("cost", "--reconcile", is_flag=True,
             help="Compare with the provider's reports by day and model; needs ANTHROPIC_ADMIN_KEY.")  # fmt: skip

@@ -15,6 +15,7 @@ import click
 
 from pipeline.cli.displays import asker, display, on_screen, traced
 from pipeline.cli.errors import error_json, error_lines
+from pipeline.cli.options import NamedPath
 from pipeline.cli.progress import Quiet, Tally
 from pipeline.cli.results import failure_lines, report_json
 from pipeline.cli.run_options import options_of, settings_options
@@ -40,7 +41,7 @@ _ABOVE = frozenset({"note", "stopping", "leaving"})
 
 
 @click.command("courses")
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE.csv")
+@click.argument("file", type=NamedPath(), metavar="FILE.csv")
 @settings_options(
     "lessons", "model", "effort", "catalogue", "bank", "store", "out", "max_cost_usd", "daily_budget_usd", "labels",
     "budget", "concurrency", "executor", "batch", "batch_min", "no_wait", "prices", "until", "sample", "skip_failed",

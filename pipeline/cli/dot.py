@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from pipeline.app.run_graph import drawn_graph, drawn_marks
 from pipeline.app.stores import head_of, open_store, place_of, state_of
-from pipeline.cli.options import RunName, json_option, own_option, store_option
+from pipeline.cli.options import NamedPath, RunName, json_option, own_option, store_option
 from pipeline.cli.text import count, one_line, say, say_json, table, tell
 from pipeline.dot import kinds
 from pipeline.dot.diagnostics import ERROR, WARNING, Diagnostic
@@ -31,7 +31,7 @@ FORMATS = ("txt", "svg", "png")
 #: Names that are files also where no such file lies.
 _ENDINGS = (".dot", ".gv", ".fabro")
 
-_file = click.argument("file", type=click.Path(path_type=Path), metavar="FILE.dot")
+_file = click.argument("file", type=NamedPath(), metavar="FILE.dot")
 
 
 class FileOrRun(RunName):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.options import json_option, own_option, run_argument, store_option
+from pipeline.cli.options import NamedPath, json_option, own_option, run_argument, store_option
 from pipeline.cli.text import count, size, table, tell, warn
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _NAMED = 10
             help="Only this lesson; may be given more than once.  [default: all that are made]")  # fmt: skip
 @own_option("export", "--difficulty", default="", metavar="support|core|challenge",
             help="Only worksheets of this difficulty.  [default: all three]")  # fmt: skip
-@own_option("export", "--out", type=click.Path(path_type=Path), metavar="DIR",
+@own_option("export", "--out", type=NamedPath(), metavar="DIR",
             help="Where the files are written.  [default: exports/COURSE in the current folder]")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Export over files that were changed by hand.")
 @json_option

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from pipeline.app.run_list import row_of, way_on
-from pipeline.app.stores import head_of, open_store
-from pipeline.cli.options import RunName, in_its_folder, json_option, own_option, run_argument, store_option
-from pipeline.cli.store_context import here
+from pipeline.app.stores import head_of, open_store, words_of
+from pipeline.cli.options import RunName, here, in_its_folder, json_option, own_option, run_argument, store_option
 from pipeline.cli.text import one_line, say, say_json, table, tell, when
 
 _ELSEWHERE = "For a run in its own folder: ./pipeline.sh gates DIR"
@@ -39,7 +38,7 @@ def gates(run: str | None, as_json: bool, store: str | None) -> None:
         for gate in found
     ]
     say(table(["Run ID", "Gate", "Question", "Choices", "Since (UTC)"], rows))
-    say("\nAnswer with: ./pipeline.sh answer RUN GATE CHOICE")
+    say(f"\nAnswer with: ./pipeline.sh answer RUN GATE CHOICE{words_of(store)}")
     if not run:
         say(_ELSEWHERE)
 

@@ -15,7 +15,7 @@ import click
 
 from pipeline import __version__, environment
 from pipeline.cli import errors
-from pipeline.cli.store_context import name_store
+from pipeline.cli.options import name_store
 from pipeline.cli.text import PROGRAM, is_of_stdout, stdout_refused, warn
 from pipeline.engine.stop import end_process_after_stop, end_process_on_signal
 from pipeline.errors import RunInterrupted, RunNotFound

@@ -6,19 +6,36 @@ import functools
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from pipeline import environment
-from pipeline.app.stores import open_list, place_of
-from pipeline.cli.store_context import remember
-from pipeline.errors import CatalogueError, PipelineError
+from pipeline.app.stores import open_list, place_of, words_of
+from pipeline.cli.text import PROGRAM
+from pipeline.errors import CatalogueError, ConfigError, PipelineError, RunNotFound
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
+_KEY = "pipeline.store"
+#: Makes the first run of a store; the store's words follow where it is not the default one.
+FIRST_RUN = f"{PROGRAM} lessons --subject mathematics --level national_5"
+
+
+class NamedPath(click.Path[Path]):
+    """A file or folder; "", as a shell gives for a variable that is not set, is refused, not the current folder."""
+
+    def __init__(self, *, dir_okay: bool = True, allow_dash: bool = False) -> None:
+        super().__init__(path_type=Path, dir_okay=dir_okay, allow_dash=allow_dash)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        if value == "":
+            name = param.opts[0] if param and param.param_type_name == "option" else self.name.upper()
+            raise ConfigError(f"{name} is empty; give the path of a file or folder.", code="empty_path")
+        return super().convert(value, param, ctx)
 
 
 class RunName(click.ParamType[str]):
@@ -103,3 +120,48 @@ def own_option(command: str, *names: str, **details: Any) -> Callable[[F], F]:
     long = next(name for name in names if name.startswith("--"))
     variable = f"PIPELINE_{command}{long[1:]}".upper().replace("-", "_")
     return click.option(*names, envvar=variable, show_envvar=True, **details)
+
+
+# --- which store a command looks at: named in what is said of it, where it is not the default one ----------
+
+
+def remember(ctx: click.Context, _: click.Parameter, value: Any) -> Any:
+    """Note the value of --store; a callback of click."""
+    look_at(ctx, value)
+    return value
+
+
+def look_at(ctx: click.Context, url: str | None) -> None:
+    """Note the store that a command looks at."""
+    ctx.meta[_KEY] = url
+
+
+def store_words_here() -> str:
+    """Return ` --store URL` of the store that the command looks at, without a password; "" for the default one."""
+    ctx = click.get_current_context(silent=True)
+    return words_of(ctx.meta.get(_KEY) if ctx is not None else None)
+
+
+def here() -> str:
+    """Return ` in URL` of the store that the command looks at; "" for the default one."""
+    return store_words_here().replace(" --store ", " in ", 1)
+
+
+def name_store(error: PipelineError) -> None:
+    """Name the store in the error of a run that was not found, and the command that lists it; idempotent.
+
+    Where the store holds no run at all, the hint is the command that makes one.
+    """
+    data = error.data
+    if (
+        not isinstance(error, RunNotFound)
+        or error.code != RunNotFound.code
+        or "run" not in data
+        or "candidates" in data
+    ):
+        return
+    words = store_words_here()
+    if words and words not in error.hint:
+        error.args = (f"{error.message.removesuffix('.')}{here()}.",)
+    nothing = data["run"] == "latest" and data.get("pipeline") in (None, "lessons")
+    error.hint = f"`{FIRST_RUN}{words}` makes one." if nothing else f"`{PROGRAM} list{words}` shows the runs there are."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.displays import asker, display, traced
 from pipeline.cli.errors import error_json, word_for
-from pipeline.cli.store_context import name_store, store_words_here
+from pipeline.cli.options import name_store, store_words_here
 from pipeline.cli.text import (
     PROGRAM,
     duration,

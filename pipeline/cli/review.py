@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.app.stores import open_store
-from pipeline.cli.options import json_option, own_option, run_argument, store_option
+from pipeline.cli.options import NamedPath, json_option, own_option, run_argument, store_option
 from pipeline.cli.text import count, heading, one_line, say, say_json, table, tell, when
 from pipeline.errors import ConfigError
 from pipeline.files import read_regular, write_over
@@ -34,7 +34,7 @@ _FLAGS = ("approve", "keep", "take", "undo")
 @click.option("--approve", is_flag=True, help="Approve the lesson as it is.")
 @click.option(
     "--edit",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=NamedPath(allow_dash=True),
     metavar="FILE",
     help="Replace it by an edited version: JSON of the lesson, or of new values by address; checked first.",
 )
@@ -49,7 +49,7 @@ _FLAGS = ("approve", "keep", "take", "undo")
 @own_option(
     "review",
     "--export",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     metavar="FILE.jsonl",
     help="Write all decisions as calibration examples: draft, edit, findings, verdict.",
 )
@@ -78,7 +78,9 @@ def review(
         decision = desk.ReviewDecision(choice, by or getuser(), asked["redo"] or note, **_edit(asked["edit"]))
         made = desk.decide(place, run, desk.order_of(item), decision)
         course = desk.CourseReview.of(place, run)
-        shown = f"The course shows it once it is published: ./pipeline.sh lessons --resume {course.run}"
+        shown = (
+            f"The course shows it once it is published: ./pipeline.sh lessons --resume {course.run}{course.store_words}"
+        )
         if choice == "redo" and course.offline:
             shown = f"The offline author cannot follow notes: the lesson comes out the same. {shown}"
         tell([made.to_json()], [_decided(made, choice, decision.by), shown], as_json=as_json)
@@ -127,7 +129,7 @@ def _show_all(course: CourseReview, *, as_json: bool) -> None:
         rows.append([str(each.order), one_line(each.title, 48), _STATUS[each.status], found, by])
     say(table(["No", "Lesson", "Status", "Findings", "By, when (UTC)"], rows, right=["No"]))
     if left := [each for each in queue if each.status in ("conflict", "open")]:
-        say(f"\nLook at one: ./pipeline.sh review {course.run} {left[0].order}")
+        say(f"\nLook at one: ./pipeline.sh review {course.run} {left[0].order}{course.store_words}")
 
 
 def _show(course: CourseReview, order: int, *, as_json: bool) -> None:
@@ -145,10 +147,10 @@ def _show(course: CourseReview, order: int, *, as_json: bool) -> None:
     for line in _lines(course, lesson):
         say(line)
     if row is not None:
-        this = f"./pipeline.sh review {course.run} {order}"
+        this = f"./pipeline.sh review {course.run} {order}{course.store_words}"
         say(f"Approve: {this} --approve")
         say(f"Edit:    {this} --edit FILE, a JSON object of new texts by place, as they stand above")
-        say("As pupils see it: ./pipeline.sh ui")
+        say(f"As pupils see it: ./pipeline.sh ui{course.store_words}")
 
 
 def _lines(course: CourseReview, lesson: LessonReview) -> Iterator[str]:

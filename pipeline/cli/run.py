@@ -13,7 +13,7 @@ import click
 
 from pipeline.app.run_list import row_of, way_on
 from pipeline.app.stores import head_of, open_store, place_of, run_folder
-from pipeline.cli.options import F, json_option, own_option, run_argument, store_option
+from pipeline.cli.options import F, NamedPath, json_option, own_option, run_argument, store_option
 from pipeline.cli.progress import Quiet
 from pipeline.cli.results import watched
 from pipeline.cli.run_options import EXECUTION, options_of, settings_options
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: Where an execution log goes that is asked for without a name.
 _EXECUTION_LOG = Path("execution.log.json")
-_FOLDER = click.Path(path_type=Path)
+_FOLDER = NamedPath()
 #: Option, metavar, help, and what else click is told; one without a metavar is a flag.
 _OPTIONS: tuple[tuple[str, str | None, str, dict[str, Any]], ...] = (
     ("--run-dir", "DIR", "Keep the run in this folder: records, checkpoints, prompts and replies.", {"type": _FOLDER}),

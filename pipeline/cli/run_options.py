@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from pipeline import environment, settings
-from pipeline.cli.options import CourseName, F, RunName
-from pipeline.cli.store_context import remember
+from pipeline.cli.options import CourseName, F, NamedPath, RunName, remember
 from pipeline.content.names import LEVELS, SUBJECTS
 from pipeline.errors import ConfigError
 from pipeline.providers import PROVIDERS
@@ -54,7 +52,7 @@ class AtOnce(click.ParamType[Any]):
             self.fail(f"{value!r} is neither a whole number nor auto.", param, ctx)
 
 
-_FOLDER = click.Path(path_type=Path)
+_FOLDER = NamedPath()
 #: Field → what click is told of it.
 _DETAILS: Mapping[str, Mapping[str, Any]] = {
     "subject": {"type": CourseName("subject", SUBJECTS), "metavar": "NAME",
@@ -98,7 +96,7 @@ _DETAILS: Mapping[str, Mapping[str, Any]] = {
     "resubmit": {"is_flag": True, "help": "Resubmit the requests of a lost batch (they may be billed twice)."},
     "prices": {"type": _FOLDER, "metavar": "FILE", "help": "File with your own unit prices."},
     "dry_run": {"is_flag": True, "help": "Show the plan with its expected and worst cost; change nothing."},
-    "prompts": {"type": click.Path(path_type=Path, allow_dash=True), "metavar": "DIR|-",
+    "prompts": {"type": NamedPath(allow_dash=True), "metavar": "DIR|-",
                 "help": "With --dry-run: write each prompt to a file in DIR, or print them all before the plan (-)."},
     "resume": {"type": RunName(), "metavar": "RUN", "help": "Resume a run: its id, a unique prefix, or latest."},
     "from_step": {"metavar": "STEP", "help": "With --resume: run this step and the steps after it again."},

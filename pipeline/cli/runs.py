@@ -10,8 +10,7 @@ import click
 
 from pipeline.app.run_list import CORRUPT, STATUSES, RunRow, find, way_on
 from pipeline.app.stores import missing_store
-from pipeline.cli.options import json_option, own_option, store_option
-from pipeline.cli.store_context import FIRST_RUN, here, store_words_here
+from pipeline.cli.options import FIRST_RUN, here, json_option, own_option, store_option, store_words_here
 from pipeline.cli.text import heading, money, one_line, say, say_json, table, when, with_unpriced
 from pipeline.records.statuses import COMPLETED
 

@@ -9,7 +9,7 @@ import click
 
 from pipeline.app.run_list import LANGGRAPH, way_on
 from pipeline.app.run_status import BEGUN, UNKNOWN, RunStatus, StepView, status_of
-from pipeline.app.stores import open_store
+from pipeline.app.stores import open_store, words_of
 from pipeline.cli.errors import word_for
 from pipeline.cli.options import json_option, run_argument, store_option
 from pipeline.cli.progress import outputs_text
@@ -78,7 +78,7 @@ def status_lines(found: RunStatus, store: str | None) -> Iterator[str]:
     for each in found.interruptions:
         yield f"Unknown: {each.name} has side effects and was interrupted; whether they happened is unknown"
     if found.interruptions:
-        yield f"If so:   ./pipeline.sh mark-done {state.run_id} {bare(found.interruptions[0].path)}"
+        yield f"If so:   ./pipeline.sh mark-done {state.run_id} {bare(found.interruptions[0].path)}{words_of(store)}"
         yield "If not:  resume with --retry-unknown"
     if row.resumable:
         yield f"Resume:  {way_on(row, store, ' --retry-unknown' if found.interruptions else '')}"

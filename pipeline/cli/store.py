@@ -10,8 +10,7 @@ import click
 
 from pipeline.app.run_list import row_of
 from pipeline.app.stores import open_account, open_store
-from pipeline.cli.options import RunName, json_option, store_option
-from pipeline.cli.store_context import look_at
+from pipeline.cli.options import RunName, json_option, look_at, store_option
 from pipeline.cli.text import count, money, say, say_json
 from pipeline.clock import SystemClock
 from pipeline.errors import StoreError

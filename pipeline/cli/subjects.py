@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pipeline.cli.options import OneOf, json_option, own_option
+from pipeline.cli.options import NamedPath, OneOf, json_option, own_option
 from pipeline.cli.run_options import settings_options
 from pipeline.cli.text import count, one_line, say, say_json, table, warn
 from pipeline.content.names import LEVELS, SUBJECTS, level_name, subject_name
@@ -80,7 +80,7 @@ def new(subject: str, level: str, as_json: bool) -> None:
 
 
 @subjects.command("import")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=NamedPath(dir_okay=False))
 @click.argument("subject", type=OneOf("subject", SUBJECTS))
 @click.argument("level", type=OneOf("level", LEVELS))
 @settings_options("catalogue", catalogue="Folder that the course file is written into; made where it is not there.")
@@ -165,7 +165,7 @@ def _understood(found: OutcomeList) -> dict[str, Any]:
 
 
 @subjects.command("check")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=NamedPath(dir_okay=False))
 @json_option
 def check(file: Path, as_json: bool) -> None:
     """Read a course file as a run would; report every fault with its line and key."""

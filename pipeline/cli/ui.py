@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pipeline import extras
-from pipeline.cli.options import RunName, json_option, own_option, store_option
+from pipeline.cli.options import NamedPath, RunName, json_option, own_option, store_option
 from pipeline.cli.text import count, tell
 from pipeline.clock import SystemClock
 
@@ -27,7 +27,7 @@ _PORT = 8484
 @own_option("ui", "--root-path", default="", metavar="PATH", help="The prefix under which a proxy shows the desk.")
 @own_option("ui", "--allowed-host", multiple=True, metavar="NAME",
             help="A host name that a proxy forwards; can be given more than once.")  # fmt: skip
-@own_option("ui", "--export", type=click.Path(path_type=Path), metavar="DIR",
+@own_option("ui", "--export", type=NamedPath(), metavar="DIR",
             help="Write the pages of the runs RUN as files into a new folder instead.")  # fmt: skip
 @click.argument("runs", nargs=-1, type=RunName(), metavar="[RUN]...")
 @json_option

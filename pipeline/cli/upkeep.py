@@ -11,7 +11,7 @@ import click
 from pipeline.app.removals import removal_json, removal_lines, removals, remove
 from pipeline.app.stores import open_account, open_store
 from pipeline.cli.displays import confirmer
-from pipeline.cli.options import RunName, json_option, own_option, run_argument, store_option
+from pipeline.cli.options import NamedPath, RunName, json_option, own_option, run_argument, store_option
 from pipeline.cli.text import count, say, say_json, tell, warn
 from pipeline.clock import SystemClock
 from pipeline.errors import NeedsConfirmation, RunLocked, RunNotFound
@@ -115,7 +115,7 @@ def _is_removed(place: Store, account: Account, going: Removal) -> bool:
 
 @click.command("recover")
 @run_argument
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=NamedPath(dir_okay=False))
 @json_option
 @store_option
 def recover(run: str, file: Path, as_json: bool, store: str | None) -> None:

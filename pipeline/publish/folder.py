@@ -195,9 +195,13 @@ def writing(root: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        where = error.filename or str(root)
+        where = Path(error.filename or root)
+        reason = str(error.strerror or error)
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            file = next((each for each in (where, *where.parents) if each.is_file()), None)
+            reason = f"{file} is a file, not a folder" if file else reason
         raise PublishError(
-            f"Cannot write {where}: {error.strerror or error}.",
+            f"Cannot write {where}: {reason}.",
             code="cannot_write",
             hint="Make the folder writable and free some space, or choose another folder with --out DIR.",
             path=str(where),

@@ -142,3 +142,22 @@ def test_desk_hands_out_the_same_files(cli: Cli, run: str, here: Path, desk: Ser
         }
     for asked in ("", "to=cvs", "to=csv&lesson=9", "to=csv&difficulty=hard"):
         assert desk.get(f"runs/{run}/files?{asked}").status == 400
+
+
+def test_export_that_has_no_lessons_names_the_store_in_its_hint(cli: Cli, here: Path, tmp_path: Path) -> None:
+    store = f"files:{tmp_path / 'other'}"
+    made = cli("lessons", "--subject", "maths", "--level", "n5", "--model", "offline", "--until", "sow", "--lessons",
+               "2", "--store", store)  # fmt: skip
+    assert made.code == 0, made.err
+    said = cli("export", "latest", "--to", "csv", "--store", store)
+    assert said.code == 2
+    assert f" --store {store}` shows how far it is" in said.err
+
+
+def test_export_names_a_file_where_a_folder_is_wanted(cli: Cli, run: str, here: Path) -> None:
+    Path("notes.txt").write_text("mine")
+    for out in ("notes.txt", "notes.txt/below"):
+        said = cli("export", run, "--to", "csv", "--out", out)
+        assert said.code == 7
+        assert f"{Path('notes.txt').absolute()} is a file, not a folder." in said.err
+    assert Path("notes.txt").read_text() == "mine"

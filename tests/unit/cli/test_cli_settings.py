@@ -18,6 +18,7 @@ from pipeline.cli.run_options import options_of as options_given
 from pipeline.environment import read_env_file
 from pipeline.errors import ConfigError
 from pipeline.settings import Execution, Identity, option_fields, options_of, parse_usd
+from tests.codes import coded
 
 #: Options that permit one act, in any command.
 ONE_ACT = {
@@ -156,3 +157,16 @@ def test_every_command_can_answer_in_json() -> None:
 )  # fmt: skip
 def test_near_miss_of_a_variable_is_named(name: str, meant: str | None) -> None:
     assert list(environment.mistyped([name], COMMANDS)) == ([(name, meant)] if meant else [])
+
+
+def test_no_path_may_be_empty() -> None:
+    paths = [
+        (name, option)
+        for name, command in commands()
+        for option in command.params
+        if isinstance(option.type, click.Path) and option.type.type is Path
+    ]
+    assert {"export", "lessons", "run", "ui", "recover", "cost"} <= {name for name, _ in paths}
+    for name, option in paths:
+        with pytest.raises(ConfigError, check=coded("empty_path")):
+            option.type.convert("", option, click.Context(root, info_name=name))
