@@ -92,6 +92,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # Whoever runs the tests in the background may have them ignored, and children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    # Tests start this program some thousand times: without bytecode each start would compile it all.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     os.environ[tiers.VARIABLE] = config.getoption("--tier")
 
 
@@ -121,8 +124,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if _is_short(item)]
         for item in items:
             _draw_less(getattr(item, "obj", None))
-    rank = {name: place for place, name in enumerate(FIRST)}
-    items.sort(key=lambda item: rank.get(item.location[0], len(FIRST)))
+    rank = {config.rootpath / name: place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: rank.get(item.path, len(FIRST)))
 
 
 def _draw_less(test: Any) -> None:
