@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.app import start as starts
 from pipeline.app.model_choice import billed_by, provider_in, with_provider
 from pipeline.app.run_list import resume_command as command_of_row
 from pipeline.app.run_list import row_of
 from pipeline.app.run_report import finish
-from pipeline.app.start import Start, resume_command, set_up, settings_now, store_note, without_model
+from pipeline.app.start import Start, resume_command, settings_now, store_note, without_model
 from pipeline.clock import SystemClock
 from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult
@@ -75,15 +74,6 @@ def test_resume_keeps_the_settings_of_its_run_until_others_are_given() -> None:
     recorded = settings_now(Execution(max_cost_usd=Decimal(7), concurrency=2, until="sow"), {})
     now = settings_now(Execution(concurrency=3, given=frozenset({"concurrency"})), recorded)
     assert (now["max_cost_usd"], now["concurrency"], now["until"]) == ("7", 3, None)
-
-
-def test_paid_run_without_a_daily_limit_is_counted_for_the_limit_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starts, "model_of", lambda name, **_: ScriptedModel(lambda _: "x", model_id=name, paid=True))
-    assert set_up(start_of(Execution(store="memory:")), "claude-sonnet-5-5", {}).account is not None
-    monkeypatch.setattr(starts, "model_of", lambda name, **_: ScriptedModel(lambda _: "x", model_id=name))
-    assert set_up(start_of(Execution(store="memory:")), "offline", {}).account is None
-    limited = Execution(store="memory:", daily_budget_usd=Decimal(1))
-    assert set_up(start_of(limited), "", {}).account is not None
 
 
 def test_advice_on_an_emergency_file_is_a_command_that_names_the_store() -> None:

@@ -23,7 +23,7 @@ from pipeline.store.base import Account
 from pipeline.store.memory import MemoryAccount, MemoryStore
 from pipeline.store.reader import load
 from pipeline.store.url import open_account, open_store
-from pipeline.testing import FakeClock
+from pipeline.testing import FakeClock, ScriptedModel
 from tests.unit.engine.saying import notes
 from tests.unit.engine.test_engine_batches import ONE, World
 from tests.unit.engine.test_engine_batches import world as world
@@ -100,6 +100,12 @@ def test_limit_that_is_set_while_a_run_goes_on_stops_it_and_what_it_spent_before
     assert (stopped.detail, getattr(stopped.error, "code", "")) == ("paused_budget", "limit_reached")
     assert standing(store.account()).tally.spent == stopped.spent.usd
     assert 0 < stopped.spent.usd <= 1
+
+
+def test_run_of_a_free_model_leaves_the_account_alone() -> None:
+    store = MemoryStore(FakeClock())
+    run(store, 3, model=ScriptedModel(lambda request: "x"))
+    assert (store.account().days(), store.account().total(CLOCK.now().date())) == ({}, 0)
 
 
 def test_near_a_limit_there_is_one_warning() -> None:
