@@ -24,7 +24,7 @@ from pipeline.settings import OFFLINE
 from pipeline.store.base import Head
 
 if TYPE_CHECKING:
-    from pipeline.engine.limits import Prices
+    from pipeline.engine.ceiling import Prices
     from pipeline.lessons.course import Course
     from pipeline.lessons.schemas import Entry
 

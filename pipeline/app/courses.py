@@ -127,7 +127,7 @@ class CourseEnd:
         if self.report is not None and self.report.result.detail == "interrupted":
             return True
         if isinstance(error, BudgetExceeded):
-            return "daily" in error.data
+            return error.code in ("day_limit_reached", "limit_reached")
         # A model that refuses before there is a run (a wrong key) refuses the next one too; so does a store. What
         # derives from a store's error is of a single run.
         early = self.report is None and (isinstance(error, ModelError) or type(error) is StoreError)

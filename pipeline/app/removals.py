@@ -39,7 +39,7 @@ def remove(store: Store, account: Account, going: Removal) -> None:
     Raises:
         RunNotFound, RunLocked: As Store.delete.
     """
-    from pipeline.engine.daily import slice_amounts
+    from pipeline.engine.store_limits import slice_amounts
 
     amounts: list[tuple[str, Decimal]] = []
     if going.sums is not None:

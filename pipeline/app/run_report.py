@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.app.start import Start, store_words_of
-from pipeline.engine.limits import more_room
+from pipeline.engine.ceiling import more_room
 from pipeline.engine.result import RunResult
 from pipeline.engine.sources import missing_param
 from pipeline.errors import NeedsConfirmation, WriteFailed

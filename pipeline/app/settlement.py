@@ -13,7 +13,7 @@ from pipeline.cost.ledger import LedgerRow, rows
 from pipeline.cost.reconciliation import Bounds, most, shares
 from pipeline.engine.amendment import amend
 from pipeline.engine.batch_ledger import requests
-from pipeline.engine.daily import settle_slices
+from pipeline.engine.store_limits import settle_slices
 from pipeline.errors import ConfigError, NeedsConfirmation
 from pipeline.records.charge import EXACT, in_full
 from pipeline.records.kinds import ChargeSettled, Fact

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pipeline.clock import iso, parse_iso
 from pipeline.engine.calls import BATCH, Ask, CallLedger, OpenCall
-from pipeline.engine.limits import Room
+from pipeline.engine.ceiling import Room
 from pipeline.errors import BatchLost, ModelError, ModelUnavailable, WaitingForBatch
 from pipeline.llm.base import Batch, Batches
 from pipeline.records.kinds import BatchSubmitted

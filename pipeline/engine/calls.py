@@ -16,8 +16,8 @@ from itertools import count
 from typing import Any, NoReturn
 
 from pipeline.clock import Clock
+from pipeline.engine.ceiling import Ceiling, Prices, Room
 from pipeline.engine.events import Emitter
-from pipeline.engine.limits import Ceiling, Prices, Room
 from pipeline.engine.pace import Pace
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.retry import CoolDown, RetryPolicy, give_up, retrying

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.cost.budget import DEFAULT_CEILING_USD, MOST_USD
-from pipeline.engine.limits import Prices
+from pipeline.engine.ceiling import Prices
 from pipeline.errors import BudgetExceeded, ConfigError, CredentialMissing, SecretRefused, SettingsConflict
 from pipeline.llm.base import ModelInfo
 from pipeline.records.budgets import labels_text

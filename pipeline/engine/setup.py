@@ -13,9 +13,9 @@ from types import CoroutineType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from pipeline.clock import Clock
+from pipeline.engine.ceiling import Prices, Room
 from pipeline.engine.contexts import Reducer
 from pipeline.engine.events import Emitter
-from pipeline.engine.limits import Prices, Room
 from pipeline.engine.recorder import HeadView, Recorder, StepEndHook
 from pipeline.engine.retry import RetryPolicy
 from pipeline.engine.routing import Router

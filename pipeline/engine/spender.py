@@ -1,4 +1,4 @@
-"""Puts together what may spend money in a run: ceiling, day, call ledger, pace, caller."""
+"""Puts together what may spend money in a run: ceiling, store limits, call ledger, pace, caller."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pipeline.clock import iso
-from pipeline.engine import daily, preflight
+from pipeline.engine import preflight, store_limits
 from pipeline.engine.calls import Caller, CallLedger, Gathering
-from pipeline.engine.limits import Ceiling
+from pipeline.engine.ceiling import Ceiling
 from pipeline.engine.pace import MOST, Pace
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.retry import CoolDown
@@ -53,7 +53,7 @@ def caller_of(
     model, info, prices, options = setup.model, setup.info, setup.prices, setup.options
     if model is None or info is None or prices is None:
         return None
-    ceiling = Ceiling(preflight.limits(options)[0], recorder, stop, setup.emit, _daily(setup, recorder))
+    ceiling = Ceiling(preflight.limits(options)[0], recorder, stop, setup.emit, _store_limits(setup, recorder))
     ledger = CallLedger(info, prices, recorder, setup.clock, setup.emit, stop, ceiling, _counter(setup))
     pace = Pace(setup.clock, stop, most=at_once(options), adaptive=options.get("concurrency") == AUTO, like=like)
     cool_down = CoolDown(setup.clock, stop, setup.emit)
@@ -75,17 +75,17 @@ def _counter(setup: Setup) -> Callable[[Request], int | None] | None:
     return counted
 
 
-def _daily(setup: Setup, recorder: Recorder) -> daily.Daily | None:
+def _store_limits(setup: Setup, recorder: Recorder) -> store_limits.StoreLimits | None:
     """Return the limits over all processes of the store: of the day, if one is set, and those that fit the run."""
     (_, limit), paid = preflight.limits(setup.options), setup.info is not None and setup.info.paid
     account = setup.account
     if account is None or (limit is None and not paid):
         return None
     owner, url = host(), str(getattr(setup.store, "url", ""))
-    return daily.Daily(
+    return store_limits.StoreLimits(
         account, limit, setup.clock, f"{owner['host']}:{owner['pid']}:{iso(setup.clock.now())}",
         note=lambda name, day, usd: recorder.append(DayReserved(name, day, str(usd)), sync=False),
         labels=recorder.state.labels, words="" if url in ("", default_store()) else store_words(url),
-        free=lambda day: daily.settle_dead(setup.store, account, day),
-        seen=lambda day: daily.spent_on(setup.store, day),
+        free=lambda day: store_limits.settle_dead(setup.store, account, day),
+        seen=lambda day: store_limits.spent_on(setup.store, day),
     )  # fmt: skip

@@ -25,7 +25,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from pipeline.engine.limits import Ceiling, Room
+from pipeline.engine.ceiling import Ceiling, Room
 from pipeline.engine.map_runner import MapRunner, spent_in_part
 from pipeline.engine.remote.messages import CLOSED, ENDED, NEEDS, REFUSED, Answer, Notices, error_of, why_lost
 from pipeline.engine.remote.parcels import packed, plain_url, reference
@@ -249,7 +249,7 @@ class _RemoteMap:
         least = _NOTHING if task.worst is None else task.worst
         for amount in dict.fromkeys((max(self.usual - task.spent, least), least)):
             usd = task.spent + amount
-            found = ceiling.enter_if_room(amount, partial(self._record, task, usd), day=False)
+            found = ceiling.enter_if_room(amount, partial(self._record, task, usd), of_store=False)
             if found is not None:
                 task.room = found[1]
                 self._submit(task, found[0])

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
+from pipeline.engine.ceiling import Prices
 from pipeline.engine.contexts import Reducer
-from pipeline.engine.limits import Prices
 from pipeline.engine.retry import RetryPolicy
 from pipeline.engine.setup import Definition, Setup
 from pipeline.errors import ConfigError, PipelineError

@@ -11,7 +11,6 @@ from typing import Any
 from pipeline.clock import Clock, SystemClock
 from pipeline.engine import tasks
 from pipeline.engine.contexts import Contexts, Lineage
-from pipeline.engine.daily import settle_slices
 from pipeline.engine.events import Emitter
 from pipeline.engine.map_runner import MapRunner, own_part
 from pipeline.engine.pace import Pace
@@ -32,6 +31,7 @@ from pipeline.engine.setup import ActiveRun, Setup, host
 from pipeline.engine.sources import Scope, Sources, fact_at
 from pipeline.engine.spender import caller_of
 from pipeline.engine.step import StepContext
+from pipeline.engine.store_limits import settle_slices
 from pipeline.engine.takeover import record_repairs
 from pipeline.errors import BudgetExceeded, ConfigError, Pause, PipelineError
 from pipeline.graph.model import Graph
@@ -176,14 +176,9 @@ class _PartTask:
 
 
 def _lacks_room(pause: Pause) -> bool:
-    """Return whether it paused because what was granted to the task is used up, not because the day's limit is."""
+    """Return whether it paused because what was granted to the task is used up, not because the store's limits are."""
     cause = pause.cause
-    return (
-        pause.detail == "paused_budget"
-        and isinstance(cause, BudgetExceeded)
-        and "worst" in cause.data
-        and "daily" not in cause.data
-    )
+    return pause.detail == "paused_budget" and isinstance(cause, BudgetExceeded) and "worst" in cause.data
 
 
 def _needs(pause: Pause) -> Answer:

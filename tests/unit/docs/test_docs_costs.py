@@ -16,8 +16,8 @@ from pipeline.cost.ledger import PRICE_COLUMNS, LedgerRow
 from pipeline.cost.prices import PriceBook
 from pipeline.cost.reconciliation import REASONS, Compared
 from pipeline.cost.report import COLUMNS, CSV_COLUMNS, GROUPS, NOWHERE, Origin, Posting, of_ledger, of_sums, report
-from pipeline.engine.daily import _MOST_USD, _PART
 from pipeline.engine.retry import RetryPolicy
+from pipeline.engine.store_limits import _MOST_USD, _PART
 from pipeline.llm.base import ADDED_TOKENS, BLOCK_TOKENS, SCHEMA_TOKENS
 from pipeline.records.charge import EXACT, INTERVAL, TOKEN_KINDS, UNPRICED
 from pipeline.records.money import CAUSES, OPEN, USED

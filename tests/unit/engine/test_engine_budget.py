@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import AnthropicModel, Message, Pipeline, Reply, Request, RunResult, Segment, StepContext
+from pipeline.engine.ceiling import Ceiling, Room, more_room
 from pipeline.engine.events import Emitter
-from pipeline.engine.limits import Ceiling, Room, more_room
 from pipeline.engine.recorder import Reading
 from pipeline.engine.step import step
 from pipeline.engine.stop import Stop

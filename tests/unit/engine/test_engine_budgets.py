@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pipeline import Event, RunResult
 from pipeline.app.removals import removals, remove
-from pipeline.engine.daily import Daily, Ticket
+from pipeline.engine.store_limits import StoreLimits, Ticket
 from pipeline.errors import BudgetExceeded
 from pipeline.records.budgets import Limit, LimitStanding
 from pipeline.store.base import Account
@@ -27,7 +27,7 @@ from pipeline.testing import FakeClock, ScriptedModel
 from tests.unit.engine.saying import notes
 from tests.unit.engine.test_engine_batches import ONE, World
 from tests.unit.engine.test_engine_batches import world as world
-from tests.unit.engine.test_engine_daily import CLOCK, WORST, Died, answering, items
+from tests.unit.engine.test_engine_store_limits import CLOCK, WORST, Died, answering, items
 
 MATHS, PHYSICS = "team=maths", "team=physics"
 
@@ -116,9 +116,9 @@ def test_near_a_limit_there_is_one_warning() -> None:
 
 
 def test_a_call_without_a_price_fits_under_no_limit() -> None:
-    daily = Daily(limited(Decimal(5)).account(), None, CLOCK, "h:1:x", labels=MATHS)
-    assert daily.limits()
-    error = daily.refusal(None)
+    limits = StoreLimits(limited(Decimal(5)).account(), None, CLOCK, "h:1:x", labels=MATHS)
+    assert limits.limits()
+    error = limits.refusal(None)
     assert error is not None
     assert "--prices" in error.hint
 
@@ -139,7 +139,7 @@ def test_admitted_never_passes_a_limit_over_owners_days_and_deaths(
     account.set_limit(Limit(MATHS, "month", Decimal(month) / 100))
     account.set_limit(Limit("", "week", Decimal(week) / 100))
     labels = (MATHS, PHYSICS, "")
-    owners = [Daily(account, None, clock, f"host:{n}:x", labels=labels[n]) for n in range(3)]
+    owners = [StoreLimits(account, None, clock, f"host:{n}:x", labels=labels[n]) for n in range(3)]
     out: list[list[tuple[Ticket, Decimal]]] = [[], [], []]
     for place, (cents, share, dies, days) in enumerate(costs):
         owner, high = place % 3, Decimal(cents) / 100
@@ -148,7 +148,7 @@ def test_admitted_never_passes_a_limit_over_owners_days_and_deaths(
             out[owner].append((ticket, high * share / 100))
         if dies:
             out[owner].clear()
-            owners[owner] = Daily(account, None, clock, f"host:{owner}:later", labels=labels[owner])
+            owners[owner] = StoreLimits(account, None, clock, f"host:{owner}:later", labels=labels[owner])
         elif len(out[owner]) > 2:
             owners[owner].give_back(*out[owner].pop(0))
         assert all(each.left >= 0 for each in account.standings(clock.now()))
@@ -158,19 +158,19 @@ _CHILD = """
 import os, sys
 from decimal import Decimal
 from pipeline.clock import SystemClock
-from pipeline.engine.daily import Daily
+from pipeline.engine.store_limits import StoreLimits
 from pipeline.store.url import open_account, open_store
 url, number, dies = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "dies"
 labels = "team=maths" if number % 2 else "level=higher,team=maths"
-daily = Daily(open_account(url), None, SystemClock(), f"host:{number}:x", labels=labels)
+limits = StoreLimits(open_account(url), None, SystemClock(), f"host:{number}:x", labels=labels)
 taken = 0
-while taken < 60 and (ticket := daily.take(Decimal("0.02"))) is not None:
+while taken < 60 and (ticket := limits.take(Decimal("0.02"))) is not None:
     taken += 1
-    daily.give_back(ticket, Decimal("0.01"))
+    limits.give_back(ticket, Decimal("0.01"))
 print(taken, flush=True)
 if dies:
     os._exit(9)
-daily.leave()
+limits.leave()
 """
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from pipeline import open_account
 from pipeline.clock import SystemClock
-from pipeline.engine.daily import Daily
 from pipeline.engine.remote import worker
 from pipeline.engine.remote.messages import Notices
+from pipeline.engine.store_limits import StoreLimits
 from pipeline.errors import BudgetExceeded, ModelUnavailable
 from pipeline.records.budgets import Limit
 from pipeline.store.base import Store
@@ -143,7 +143,7 @@ def test_day_gets_back_what_a_worker_that_died_had_reserved(store: FileStore, mo
     account, options = open_account(store.url), {"daily_budget_usd": "5", "concurrency": 1}
     today = SystemClock().now().date()
     with monkeypatch.context() as death, Losing() as executor:
-        death.setattr(Daily, "leave", lambda self: None)
+        death.setattr(StoreLimits, "leave", lambda self: None)
         BEFORE.append(dying(1))
         first = run(course(count=1), store, executor, options, account=account)
     BEFORE.clear()

@@ -59,7 +59,7 @@ class Ticket:
 
 
 @dataclass(slots=True)
-class Daily:
+class StoreLimits:
     """The part of the store's limits that one run uses."""
 
     account: Account
@@ -161,7 +161,6 @@ class Daily:
                 f"The next call {call_words(worst)}; with {dollars(spent, 4)} spent or reserved today by the runs of "
                 f"this store, that could pass the day's limit of {in_full(self.limit)}.",
                 code="day_limit_reached", hint="Resume after midnight UTC, or with a higher --daily-budget-usd.",
-                daily=str(self.limit),
             )  # fmt: skip
         standings = self.account.standings(self.clock.now(), self.labels)
         # Others may have given room back since.
@@ -265,7 +264,7 @@ def _limit_reached(full: LimitStanding, worst: Decimal | None, words: str) -> Bu
         f"reserved by the runs of this store, {dollars(left, 4)} is left.",
         code="limit_reached",
         hint=f"To go on, {way}. `./pipeline.sh budget list{words}` shows what counts.",
-        labels=limit.labels, per=limit.per, daily=str(limit.usd), left=str(left), until=full.window.next,
+        labels=limit.labels, per=limit.per, usd=str(limit.usd), left=str(left), until=full.window.next,
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from pipeline import Event, Pipeline, Reply, RunResult, ScriptedModel, StepContext, open_account, open_store, step
 from pipeline.app.settlement import settle
-from pipeline.engine.daily import Daily, Ticket
+from pipeline.engine.store_limits import StoreLimits, Ticket
 from pipeline.errors import BudgetExceeded, StoreError, WriteFailed
 from pipeline.store.account import FileAccount
 from pipeline.store.integrity import check
@@ -130,7 +130,7 @@ def test_admitted_never_passes_the_day_s_limit_over_owners_and_deaths(
     """Each cost: worst case in cents, the share of it that is spent, and whether its owner dies right after."""
     account, cap = MemoryAccount(FakeClock()), Decimal(limit) / 100
     open_: list[list[tuple[Ticket, Decimal]]] = [[] for _ in range(owners)]
-    days = [Daily(account, cap, CLOCK, f"host:{n}:x") for n in range(owners)]
+    days = [StoreLimits(account, cap, CLOCK, f"host:{n}:x") for n in range(owners)]
     spent = Decimal(0)
     for place, (cents, share, dies) in enumerate(costs):
         owner = place % owners
@@ -142,7 +142,7 @@ def test_admitted_never_passes_the_day_s_limit_over_owners_and_deaths(
         if dies:
             # What was out may have been spent in full, and nobody will say.
             open_[owner].clear()
-            days[owner] = Daily(account, cap, CLOCK, f"host:{owner}:later")
+            days[owner] = StoreLimits(account, cap, CLOCK, f"host:{owner}:later")
         elif len(open_[owner]) > 2:
             days[owner].give_back(*open_[owner].pop(0))
         assert account.total(TODAY) <= cap
@@ -158,18 +158,18 @@ import os, sys
 from decimal import Decimal
 from pathlib import Path
 from pipeline.clock import SystemClock
-from pipeline.engine.daily import Daily
+from pipeline.engine.store_limits import StoreLimits
 from pipeline.store.account import FileAccount
 root, number, dies = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "dies"
-daily = Daily(FileAccount(root, SystemClock()), Decimal("1.00"), SystemClock(), f"host:{number}:x")
+limits = StoreLimits(FileAccount(root, SystemClock()), Decimal("1.00"), SystemClock(), f"host:{number}:x")
 taken = 0
-while taken < 60 and (ticket := daily.take(Decimal("0.02"))) is not None:
+while taken < 60 and (ticket := limits.take(Decimal("0.02"))) is not None:
     taken += 1
-    daily.give_back(ticket, Decimal("0.01"))
+    limits.give_back(ticket, Decimal("0.01"))
 print(taken, flush=True)
 if dies:
     os._exit(9)
-daily.leave()
+limits.leave()
 """
 
 
@@ -201,10 +201,10 @@ def test_a_run_without_a_limit_counts_for_the_limit_of_another() -> None:
 
 def test_many_calls_at_once_without_a_limit_are_few_slices() -> None:
     account, taken = MemoryAccount(FakeClock()), list[Decimal]()
-    daily = Daily(account, None, CLOCK, "h:1:x", note=lambda name, day, usd: taken.append(usd))
-    assert None not in [daily.take(Decimal("0.5")) for _ in range(64)]
+    limits = StoreLimits(account, None, CLOCK, "h:1:x", note=lambda name, day, usd: taken.append(usd))
+    assert None not in [limits.take(Decimal("0.5")) for _ in range(64)]
     assert len(taken) < 10
-    daily.leave()
+    limits.leave()
     assert account.total(TODAY) == 32
 
 

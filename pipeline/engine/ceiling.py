@@ -9,10 +9,10 @@ from decimal import ROUND_UP, Decimal, InvalidOperation
 from typing import Any, NoReturn, Protocol
 
 from pipeline.cost.budget import Verdict, admit
-from pipeline.engine.daily import Daily, Ticket, call_words
 from pipeline.engine.events import Emitter
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.stop import Stop
+from pipeline.engine.store_limits import StoreLimits, Ticket, call_words
 from pipeline.errors import BudgetExceeded
 from pipeline.records.charge import Charge, dollars, in_full
 
@@ -69,22 +69,27 @@ class Room:
     """Room that a call was admitted to; given back once its end is recorded."""
 
     worst: Decimal | None
-    #: Its part of the day's limit, where there is one.
+    #: Its part of the store's limits, where they are kept.
     ticket: Ticket | None = None
 
 
 class Ceiling:
-    """The run's spending ceiling and the day's: exact spend, open intervals at their worst, and what is out.
+    """The run's spending ceiling and the store's limits: exact spend, open intervals at their worst, and what is out.
 
     A call is out from its admission until after its end is recorded, so what is settled (by the fold) and what is out
     (by this count) together are never too little.
     """
 
     def __init__(
-        self, limit: Decimal | None, recorder: Recorder, stop: Stop, emit: Emitter, daily: Daily | None = None
+        self,
+        limit: Decimal | None,
+        recorder: Recorder,
+        stop: Stop,
+        emit: Emitter,
+        store_limits: StoreLimits | None = None,
     ) -> None:
         self.limit = limit
-        self.daily = daily
+        self._store_limits = store_limits
         self._recorder = recorder
         self._stop = stop
         self._emit = emit
@@ -111,18 +116,18 @@ class Ceiling:
             self._stop.rest(_TICK_SECONDS)
 
     def enter_if_room(
-        self, worst: Decimal | None, record: Callable[[], int], *, day: bool = True
+        self, worst: Decimal | None, record: Callable[[], int], *, of_store: bool = True
     ) -> tuple[int, Room] | None:
         """Enter without waiting or stopping: None where there is no room for the call now.
 
         Args:
-            day: It also takes room of the day's limit; False where the worker that calls takes that.
+            of_store: It also takes room of the store's limits; False where the worker that calls takes that.
 
         Raises:
             Pause: The run is stopping.
         """
         self._stop.check()
-        _, room = self._admit(worst, day=day)
+        _, room = self._admit(worst, of_store=of_store)
         return None if room is None else (self._record(room, record), room)
 
     def hold(self, usd: Decimal | None) -> Room | None:
@@ -137,13 +142,13 @@ class Ceiling:
         """Give room back once the end of a call is recorded; it cost at most this (None: unknown, so its worst)."""
         with self._lock:
             self._out -= room.worst or Decimal(0)
-        if room.ticket is not None and self.daily is not None:
-            self.daily.give_back(room.ticket, room.ticket.worst if cost is None else cost)
+        if room.ticket is not None and self._store_limits is not None:
+            self._store_limits.give_back(room.ticket, room.ticket.worst if cost is None else cost)
 
     def close(self) -> None:
-        """Give back what of the day's limit was reserved and not used."""
-        if self.daily is not None:
-            self.daily.leave()
+        """Give back what of the store's limits was reserved and not used."""
+        if self._store_limits is not None:
+            self._store_limits.leave()
 
     def refuse(self, worst: Decimal | None) -> NoReturn:
         """Stop the run because not even this call fits.
@@ -154,10 +159,10 @@ class Ceiling:
         with self._lock:
             settled = self._settled()
             fits = admit(self.limit, settled, self._out, worst) == "go"
-        of_store = self.daily.refusal(worst) if fits and self.daily is not None else None
-        self._stop.pause("paused_budget", of_store or self._refusal(settled, worst))
+        full = self._store_limits.refusal(worst) if fits and self._store_limits is not None else None
+        self._stop.pause("paused_budget", full or self._refusal(settled, worst))
 
-    def _admit(self, worst: Decimal | None, *, day: bool = True) -> tuple[Verdict, Room | None]:
+    def _admit(self, worst: Decimal | None, *, of_store: bool = True) -> tuple[Verdict, Room | None]:
         amount = worst or Decimal(0)
         with self._lock:
             settled = self._settled()
@@ -165,10 +170,10 @@ class Ceiling:
             if verdict != "go":
                 return verdict, None
             ticket = None
-            if self.daily is not None and day:
-                ticket = None if worst is None else self.daily.take(worst)
-                if ticket is None and (worst is not None or self.daily.limit is not None or self.daily.limits()):
-                    return ("wait" if self.daily.out and worst is not None else "stop"), None
+            if (store := self._store_limits) is not None and of_store:
+                ticket = None if worst is None else store.take(worst)
+                if ticket is None and (worst is not None or store.limit is not None or store.limits()):
+                    return ("wait" if store.out and worst is not None else "stop"), None
             self._out += amount
         self._warn(settled)
         return "go", Room(worst, ticket)
@@ -195,7 +200,7 @@ class Ceiling:
         if self.limit and near and "run" not in self._warned:
             self._warned.add("run")
             self._emit.note(f"80 % of the ceiling of {in_full(self.limit)} is spent or in flight.")
-        for key, words in self.daily.near(_NEAR, self._warned) if self.daily else ():
+        for key, words in self._store_limits.near(_NEAR, self._warned) if self._store_limits else ():
             self._warned.add(key)
             self._emit.note(f"80 % of {words} is spent or reserved.")
 
