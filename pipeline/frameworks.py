@@ -68,9 +68,9 @@ _ROWS = (
 _COMMANDS = (
     "name, match, count, draw, say",
     "name, match, describe, compare, calculate in one step",
-    "describe, calculate, compare, explain simply",
-    "describe, calculate, compare, explain, evaluate simply",
-    "explain, analyse, derive, justify, evaluate",
+    "describe, calculate, compare, explain, assess, evaluate simply",
+    "describe, calculate, compare, explain, assess, evaluate",
+    "explain, analyse, derive, justify, assess, evaluate",
 )
 
 
@@ -143,9 +143,13 @@ class Framework:
         """Return what a level demands: by its name where that has a row of its own, else by the age of its learners."""
         if level in SQA_LEVELS:
             return SQA_LEVELS[level]
-        years = age or next((most for pattern, most in _AGES if re.fullmatch(pattern, level)), _USUAL_AGE)
-        place = next(place for place, (most, _) in enumerate(_ROWS) if years <= most)
+        place = next(place for place, (most, _) in enumerate(_ROWS) if years(level, age) <= most)
         return replace(_ROWS[place][1], commands=self.commands[place])
+
+
+def years(level: str, age: int | None) -> int:
+    """Return the age that a course is made for, in years: its own, else the highest of learners of its level."""
+    return age or next((most for pattern, most in _AGES if re.fullmatch(pattern, level)), _USUAL_AGE)
 
 
 # --- regions and frameworks -----------------------------------------------------------------------
@@ -259,8 +263,8 @@ FRAMEWORKS: Mapping[str, Framework] = {
         commands=(
             "name, match, sort, count, draw",
             "name, describe, compare, find, calculate in one step",
-            "state, describe, calculate, compare, suggest, explain simply",
-            "state, describe, calculate, compare, show that, explain, evaluate",
+            "state, describe, calculate, compare, suggest, explain, assess, evaluate simply",
+            "state, describe, calculate, compare, show that, explain, assess, evaluate",
             "describe, explain, show that, analyse, assess, evaluate, prove",
         ),
     ),
@@ -299,6 +303,17 @@ _ALSO: Mapping[str, str] = {
 def known_name(name: str, known: Mapping[str, object]) -> str:
     """Return the key of FRAMEWORKS or REGIONS that a name stands for, in any spelling; "" where none is known."""
     return _spellings(known).get(_plain(name), "")
+
+
+def named_framework(text: str) -> str:
+    """Return the title of the framework that a text names; "" where it names none, or several."""
+    found = [each.title for each in FRAMEWORKS.values() if each.title and _in(each.title, text)]
+    return found[0] if len(found) == 1 else ""
+
+
+def _in(title: str, text: str) -> bool:
+    words = title.replace(" ", r"\s+").replace(r"\s+in\s+", r"\s+(?:in\s+|for\s+)?")
+    return bool(re.search(rf"\b{words}\b", text, 0 if title.isupper() else re.IGNORECASE))
 
 
 def near_name(name: str, known: Mapping[str, object]) -> str:

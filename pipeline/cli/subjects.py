@@ -11,7 +11,7 @@ import click
 from pipeline.cli.options import NamedPath, OneOf, json_option, own_option
 from pipeline.cli.run_options import settings_options
 from pipeline.cli.text import count, one_line, say, say_json, table, warn
-from pipeline.content.names import LEVELS, SUBJECTS, level_name, subject_name
+from pipeline.content.names import LEVELS, SUBJECTS, new_names
 from pipeline.errors import CatalogueError
 from pipeline.files import replace_file
 from pipeline.lessons.catalogue import Catalogue, CourseFile, file_name, read_course
@@ -72,9 +72,10 @@ def _names(names: Mapping[str, Sequence[str]]) -> str:
 @json_option
 def new(subject: str, level: str, as_json: bool) -> None:
     """Print a course file to fill in, for any subject and level."""
+    subject, level = new_names(subject, level)
     text = template(subject, level)
     if as_json:
-        say_json({"file": file_name(subject_name(subject), level_name(level)), "text": text})
+        say_json({"file": file_name(subject, level), "text": text})
         return
     say(text.rstrip("\n"))
 
@@ -108,7 +109,7 @@ def import_(
 
     Shows what was understood; look it over, and change the course file where it is wrong.
     """
-    subject, level = subject_name(subject), level_name(level)
+    subject, level = new_names(subject, level)
     found = read_list(file, subject, level, title=title, encoding=encoding)
     if not as_json:
         _show(file, found)
@@ -145,8 +146,8 @@ def _show(file: Path, found: OutcomeList) -> None:
         f"{count(found.points, 'point')}.")  # fmt: skip
     for note in found.notes:
         say(note)
-    say("Left blank, since the list does not say it: code, framework, region, assessment, marking. The course file "
-        "shows where each stands.")  # fmt: skip
+    blank = ", ".join(found.blank)
+    say(f"Left blank, since the list does not say it: {blank}. The course file shows where each stands.")
 
 
 def _understood(found: OutcomeList) -> dict[str, Any]:

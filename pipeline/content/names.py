@@ -59,6 +59,8 @@ USUAL_AGES: Mapping[str, int] = {
 _YEARS = ((r"(?:year|y)_?(\d{1,2})", 5), (r"(?:grade|class)_?(\d{1,2})", 6))
 #: Characters of a name.
 MAX_NAME = 40
+#: Letters of a name from which on one that is nearly the same is a slip.
+_SLIPS_FROM = 5
 #: Words of names that are written in capitals.
 _CAPITALS = frozenset({
     "gcse", "igcse", "as", "ib", "dp", "myp", "pyp", "ap", "ict", "it", "pe", "re", "rs", "pshe", "dt", "eal", "esl",
@@ -138,6 +140,28 @@ def nearest(text: str, names: Iterable[str]) -> str | None:
     spellings = {_plain(name): name for name in names}
     near = difflib.get_close_matches(_plain(text), spellings, n=1, cutoff=0.75)
     return spellings[near[0]] if near else None
+
+
+def new_names(subject: str, level: str) -> tuple[str, str]:
+    """Return the canonical names of a course that is not there yet.
+
+    Raises:
+        CatalogueError: One cannot be a name, or is a usual one with two letters swapped or one left out.
+    """
+    found = subject_name(subject), level_name(level)
+    for kind, name, usual in (("subject", found[0], SUBJECTS), ("level", found[1], LEVELS)):
+        if name not in usual and (meant := next((each for each in usual if _is_slip(name, each)), "")):
+            text = f"There is no {kind} {name}. Did you mean {meant}?"
+            raise CatalogueError(text, code=f"invalid_{kind}", hint="Type the name again, as the course is to have it.")
+    return found
+
+
+def _is_slip(name: str, meant: str) -> bool:
+    """Say whether a name has two letters of another swapped, or lacks one; only of words long enough to tell."""
+    if len(meant) < _SLIPS_FROM or not meant.replace("_", "").isalpha():
+        return False
+    lacking = {meant[:place] + meant[place + 1 :] for place in range(len(meant))}
+    return sorted(name) == sorted(meant) or name in lacking
 
 
 def _name(kind: str, text: str) -> str:

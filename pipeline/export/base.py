@@ -21,6 +21,8 @@ SUPPORT, CORE, CHALLENGE = DIFFICULTIES = ("support", "core", "challenge")
 #: What a worksheet is called where pupils see it: a letter, which tells a class less than the name of the difficulty.
 LETTERS = {SUPPORT: "A", CORE: "B", CHALLENGE: "C"}
 
+#: End of the name of a file that says whose the one beside it is.
+LICENCE = "-licence"
 #: The earliest date that a zip archive can hold: all files in ours have it.
 _DATE = (1980, 1, 1, 0, 0, 0)
 #: Made on Unix, a regular file that its owner writes and all read: the same wherever this runs.
@@ -146,7 +148,8 @@ def _download(view: CourseView, path: str, data: bytes) -> Download:
     stem, whom = PurePosixPath(path).stem, audience(path)
     own = next((lesson for lesson in view.lessons if stem == lesson.file or stem.startswith(f"{lesson.file}-")), None)
     if own is None:
-        return Download(path, data, 0, FORMATS[path.partition("/")[0]].purpose, whom == TEACHER)
+        label = FORMATS[path.partition("/")[0]].purpose
+        return Download(path, data, 0, f"licence of {label}" if stem.endswith(LICENCE) else label, whom == TEACHER)
     difficulty, *words = stem.removeprefix(own.file).strip("-").split("-")
     label = " ".join([difficulty, *words]) or "lesson"
     if letter := LETTERS.get(difficulty):

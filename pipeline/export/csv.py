@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipeline.drawing import figure as draw
-from pipeline.export.base import Selection
+from pipeline.export.base import LICENCE, Selection
+from pipeline.export.markup import named
 from pipeline.html import clean
 from pipeline.publish.questions import ShownQuestion
 from pipeline.publish.view import LessonView
@@ -23,9 +24,11 @@ _CALCULATOR = {True: "yes", False: "no", None: ""}
 
 
 def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
-    r"""Yield the table, in UTF-8 with the mark by which spreadsheets know it; formulas stay as \( TeX \)."""
+    r"""Yield the table, in UTF-8 with the mark by which spreadsheets know it, and its licence; formulas stay TeX."""
     rows = [row for lesson in chosen.lessons for question in lesson.questions for row in _rows(lesson, question)]
     yield f"questions{chosen.suffix}.csv", csv_text([_HEAD, *rows]).encode("utf-8-sig")
+    # Beside it, where no reader of tables takes it for a row.
+    yield f"questions{chosen.suffix}{LICENCE}.txt", f"{named(chosen.view)}\n{chosen.view.rights_line}\n".encode()
 
 
 def _rows(lesson: LessonView, question: ShownQuestion) -> Iterator[list[str]]:

@@ -39,6 +39,7 @@ UNCERTAIN = frozenset({6, 14})
 
 #: What helps where a lesson is not good enough: a model may write it better, code writes the same again.
 _AGAIN = "Resume to try again; the other lessons are kept."
+SCHEME_AGAIN = "Resume to try again; lessons are written once the scheme of work is there."
 _SAME = "The offline author writes the same again, until the topic it comes from is mended (--bank)."
 
 Build = Callable[[Draft | None], Request]
@@ -89,8 +90,9 @@ def offline(ctx: StepContext) -> bool:
 
 
 def ask_until_valid(
-    ctx: StepContext, build: Build, read: Callable[[str], Examined[M]], what: str, most: int = 1 + MAX_REVISIONS
-) -> M:
+    ctx: StepContext, build: Build, read: Callable[[str], Examined[M]], what: str, most: int = 1 + MAX_REVISIONS,
+    hint: str = _AGAIN,
+) -> M:  # fmt: skip
     """Return an answer that passes its checks; what is wrong with one is told with the next request.
 
     Raises:
@@ -105,7 +107,7 @@ def ask_until_valid(
             return answer.value
         former = request
         draft = Draft(answer.raw, answer.faults)
-    raise _rejected(what, draft.faults if draft else ())
+    raise _rejected(what, draft.faults if draft else (), hint)
 
 
 def write_lesson(ctx: StepContext, order: int) -> dict[str, Any]:

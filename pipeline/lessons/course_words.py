@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from pipeline.frameworks import Region, framework_of, region_of
+from pipeline.lessons.plan import has_exam
 from pipeline.publish.view import has_calculators
 
 #: A subject's name → the prompt with an example of each kind of item; the first that fits counts.
@@ -145,6 +146,7 @@ def course_words(course: Mapping[str, Any]) -> dict[str, str]:
         "calculator": _CALCULATOR[calculators],
         "more_calculator": ',"more":["calculator: yes"]' if calculators else "",
         "and_calculator": ',"calculator: yes"' if calculators else "",
+        "exam_place": " The mock exam is one of the last three lessons." if has_exam(course) else "",
         "logarithm": framework_of(course).logarithm,
         "molar_mass": framework_of(course).molar_mass,
     }

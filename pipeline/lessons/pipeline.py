@@ -15,6 +15,7 @@ from pipeline.errors import StepFailed
 from pipeline.export.base import downloads, listed
 from pipeline.lessons import review
 from pipeline.lessons.author import (
+    SCHEME_AGAIN,
     Examined,
     ask_until_valid,
     asks_of,
@@ -84,7 +85,9 @@ def write_outline(ctx: StepContext, _item: Any) -> dict[str, Any]:
         faults = outline_problems(asks.course, plan, answer.value) if answer.value else []
         return Examined(None, tuple(faults), answer.raw) if faults else answer
 
-    outline = ask_until_valid(ctx, lambda draft: asks.outline(plan, draft), read, "the outline")
+    outline = ask_until_valid(
+        ctx, lambda draft: asks.outline(plan, draft), read, "the outline", hint=SCHEME_AGAIN
+    )  # fmt: skip
     return {"entries": [row.model_dump(mode="json") for row in outline.entries]}
 
 
@@ -99,7 +102,9 @@ def write_entry(outline: dict[str, Any], ctx: StepContext, item: dict[str, Any])
         faults = entry_problems(entries[order - 1], answer.value) if answer.value else []
         return Examined(None, tuple(faults), answer.raw) if faults else answer
 
-    details = ask_until_valid(ctx, lambda draft: asks.entry(entries, order, draft), read, f"entry {order}")
+    details = ask_until_valid(
+        ctx, lambda draft: asks.entry(entries, order, draft), read, f"entry {order}", hint=SCHEME_AGAIN
+    )  # fmt: skip
     return details.model_dump(mode="json", exclude={"order"})
 
 

@@ -5,11 +5,12 @@ The model may distribute points otherwise; what it may not change is in outline_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from pipeline.frameworks import years
 from pipeline.lessons.course import Course, CourseOutcome
 
 #: A teach lesson has at most so many learning outcomes and points.
@@ -17,7 +18,9 @@ MAX_OUTCOMES = 2
 MAX_POINTS = 4
 #: Points that a lesson of another kind can draw on: each must be asked at least once.
 POINT_LIMITS = {"independent_practice": 8, "formative_assessment": 6, "revision": 8, "mock_exam": 24}
-#: From here on a scheme has a mock exam and revision; below, teach lessons only.
+#: Learners of up to this age (years) sit no exams, unless their course names papers.
+NO_EXAMS_UNTIL = 14
+#: From here on a scheme has revision, and a mock exam where there are exams; below, teach lessons only.
 PATTERN_FROM = 6
 #: From here on it has independent practice and formative assessment too.
 FULL_PATTERN_FROM = 8
@@ -66,7 +69,7 @@ class Plan:
 
 def make_plan(course: Course, lessons: int) -> Plan:
     """Return the plan of a course in so many lessons (1 to 120)."""
-    counts = _counts(lessons)
+    counts = _counts(lessons, exam=has_exam(course.to_json()))
     teach = counts["teach"]
     outcomes = course.outcomes()
     taken = _reach(outcomes, teach)
@@ -84,10 +87,17 @@ def make_plan(course: Course, lessons: int) -> Plan:
     )
 
 
-def _counts(lessons: int) -> dict[str, int]:
+def has_exam(course: Mapping[str, Any]) -> bool:
+    """Say whether a course's JSON names papers of an exam, or its learners are of the age for one."""
+    papers = (course.get("assessment") or {}).get("components")
+    return bool(papers) or years(course["level"], course.get("age")) > NO_EXAMS_UNTIL
+
+
+def _counts(lessons: int, *, exam: bool) -> dict[str, int]:
     if lessons < PATTERN_FROM:
         return {"teach": lessons}
-    others = {"mock_exam": 1, "revision": max(1, lessons // REVISE_EVERY)}
+    others = {"mock_exam": 1} if exam else {}
+    others["revision"] = max(1, lessons // REVISE_EVERY)
     if lessons >= FULL_PATTERN_FROM:
         others["independent_practice"] = max(1, lessons // PRACTICE_EVERY)
         others["formative_assessment"] = max(1, lessons // ASSESS_EVERY)

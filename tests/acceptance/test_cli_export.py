@@ -34,11 +34,12 @@ def test_course_is_exported_as_it_stands_and_the_same_again(cli: Cli, run: str, 
     said = cli("export", "latest", "--to", "csv")
     assert said.code == 0, said.err
     assert said.out.splitlines()[0] == f"National 5 Mathematics, 2 lessons of 2, in {here}"
-    assert said.out.splitlines()[4].split()[:3] == ["csv", "teacher", "1"]
+    assert said.out.splitlines()[4].split()[:3] == ["csv", "teacher", "2"]
     assert "Offline draft: made without a model and read by nobody." in said.out
     assert "Licence: not stated. Attribution: not stated." in said.out
     first = (here / "csv/questions.csv").read_bytes()
-    file, whole = cli("export", run, "--to", "csv,CSV", "--json").json()
+    file, beside, whole = cli("export", run, "--to", "csv,CSV", "--json").json()
+    assert beside["path"].endswith("csv/questions-licence.txt")
     assert (file["audience"], file["state"], file["bytes"]) == ("teacher", "unchanged", len(first))
     assert (whole["run"], whole["lessons"], whole["missing"], whole["licence"]) == (run, [1, 2], [], "not stated")
     assert (here / "csv/questions.csv").read_bytes() == first

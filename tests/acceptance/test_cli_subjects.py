@@ -87,6 +87,23 @@ def test_import_shows_what_it_understood_and_writes_a_course_that_is_made(cli: C
     assert (unknown.code, "No run has the subject 'scienze'" in unknown.err) == (2, True)
 
 
+def test_name_with_a_slip_is_asked_back_before_a_file_is_made(cli: Cli, tmp_path: Path) -> None:
+    source = tmp_path / "list.txt"
+    source.write_text(SYLLABUS)
+    for names, meant in (
+        (("histroy", "ks3"), "history"),
+        (("art", "hiher"), "higher"),
+        (("mathmatics", "n5"), "mathematics"),
+    ):
+        said = cli("subjects", "import", str(source), *names, "--catalogue", str(tmp_path / "courses"))
+        assert (said.code, f"Did you mean {meant}?" in said.err) == (2, True)
+        assert cli("subjects", "new", *names).code == 2
+    assert not (tmp_path / "courses").exists()
+    # What is only like a usual name, or short, is a subject of its own.
+    for name in ("marathi", "musica", "arts"):
+        assert cli("subjects", "new", name, "ks3").code == 0
+
+
 def test_subjects_names_files_of_the_folder_that_it_does_not_read(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "syllabus.pdf").write_bytes(b"%PDF")
     (tmp_path / "latin.yml").write_text("catalogue: 1\n")

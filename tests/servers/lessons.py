@@ -53,7 +53,7 @@ def _data_in(text: str) -> dict[str, Any]:
 
 @cache
 def _marks() -> tuple[str, ...]:
-    prompts = load_prompts({"subject": "mathematics"})
+    prompts = load_prompts({"subject": "mathematics", "level": "gcse"})
     return prompts["revision"].partition("\n")[0], prompts["correction"].partition(".")[2].partition("\n")[0]
 
 

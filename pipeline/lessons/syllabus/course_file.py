@@ -53,15 +53,18 @@ def template(subject: str, level: str) -> str:
     return _head(subject_name(subject), level_name(level), "", example=True) + _TEMPLATE.read_text(encoding="utf-8")
 
 
-def course_file(subject: str, level: str, title: str, groups: Sequence[ListItem], source: str) -> str:
+def course_file(
+    subject: str, level: str, title: str, groups: Sequence[ListItem], source: str, framework: str = ""
+) -> str:
     """Return the text of a course file with these groups of outcomes of points.
 
     Args:
         title: Of the course; "": made from level and subject.
         source: Name of the file that the outcomes were read from.
+        framework: That it names; "": none.
     """
     names = _Names()
-    lines = [_head(subject_name(subject), level_name(level), title).rstrip("\n"), "groups:"]
+    lines = [_head(subject_name(subject), level_name(level), title, framework).rstrip("\n"), "groups:"]
     for group in groups:
         lines += _group(group, names)
     lines += [
@@ -78,7 +81,7 @@ def course_file(subject: str, level: str, title: str, groups: Sequence[ListItem]
     return "\n".join(lines) + "\n"
 
 
-def _head(subject: str, level: str, title: str, *, example: bool = False) -> str:
+def _head(subject: str, level: str, title: str, framework: str = "", *, example: bool = False) -> str:
     """Return the keys that come before the groups; those that only somebody else can know stand as comments.
 
     Args:
@@ -94,9 +97,9 @@ def _head(subject: str, level: str, title: str, *, example: bool = False) -> str
     ]
     if digits:
         rows.append((f"scqf: {{level: {int(digits) - 70}{', credits: 24' if example else ''}}}", ""))
-    framework, region = next(names for pattern, *names in _EXAMPLES if re.fullmatch(pattern, level))
-    mark = "" if digits and not example else "# "
-    rows += [(f"{mark}framework: {framework}", _FRAMEWORK_NOTE), (f"# region: {region}", _REGION_NOTE)]
+    usual, region = next(names for pattern, *names in _EXAMPLES if re.fullmatch(pattern, level))
+    mark = "" if framework or (digits and not example) else "# "
+    rows += [(f"{mark}framework: {framework or usual}", _FRAMEWORK_NOTE), (f"# region: {region}", _REGION_NOTE)]
     if age:
         rows.append((f"age: {age}", _AGE_NOTE))
     elif not digits:

@@ -29,10 +29,11 @@ _ALONE = re.compile(
     rf"[{_BULLETS}{_DASHES}]|\d{{1,3}}(?:\.\d{{1,3}})+\.?|\d{{1,3}}[.)]?|\(?[a-z]\)|\([ivx]+\)"
     r"|[A-Z]{1,5}\d+(?:\.\d+)+|\d{1,2}(?:\.[A-Z]{1,4})+(?:\.\w{1,3})+"
 )
-_HEADING_WORD = re.compile(
-    r"(?i)(unit|module|topic|section|theme|chapter|part|area|key area|strand|component|paper|domain|block|term|unité|"
-    r"thème|chapitre|unidad|tema|kapitel|thema|lernfeld)\s+(\d{1,2}([.]\d{1,2})*|[A-Z]|[IVX]{1,4})(?![\w])"
+_HEADING_WORDS = (
+    "unit|module|topic|section|theme|chapter|part|area|key area|strand|component|paper|domain|block|term|unité|thème|"
+    "chapitre|unidad|tema|kapitel|thema|lernfeld"
 )
+_HEADING_WORD = re.compile(rf"(?i)({_HEADING_WORDS})\s+(\d{{1,2}}([.]\d{{1,2}})*|[A-Z]|[IVX]{{1,4}})(?![\w])")
 _MARKDOWN_HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<rest>.*?)\s*#*")
 _BOLD = re.compile(r"(\*\*|__)(?P<rest>[^*_]+)\1:?")
 #: "Students should be able to:", "By the end of this unit, learners will know:".
@@ -133,6 +134,11 @@ def apart(text: str) -> list[str]:
 def is_alone(text: str) -> bool:
     """Say whether a line is a mark whose text stands on the next line, as PDF viewers copy it."""
     return bool(_ALONE.fullmatch(text))
+
+
+def is_heading_word(text: str) -> bool:
+    """Say whether a word names what headings stand over: "Topic"."""
+    return bool(re.fullmatch(_HEADING_WORDS, text, re.IGNORECASE))
 
 
 def as_heading(text: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import CatalogueError
+from pipeline.frameworks import named_framework
 from pipeline.lessons.syllabus.course_file import course_file
 from pipeline.lessons.syllabus.source import source_text
 from pipeline.lessons.syllabus.table import is_table, markdown_table, read_table
@@ -15,6 +16,7 @@ from pipeline.lessons.syllabus.tree import ListItem, SourceTree, groups_of
 
 #: Ends of the names of files that are read.
 ENDS = (".csv", ".tsv", ".txt", ".md")
+_KEYS = ("code", "framework", "region", "assessment", "marking")
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class OutcomeList:
     encoding: str
     #: Text of the course file.
     text: str
+    #: Keys of it that the list does not say.
+    blank: Sequence[str]
 
     @property
     def outcomes(self) -> int:
@@ -66,10 +70,14 @@ def read_list(path: Path, subject: str, level: str, *, title: str = "", encoding
             code="no_outcomes",
             hint="Put each on a line of its own, with a bullet or a number before it.",
         )
-    written = course_file(subject, level, title, groups, path.name)
+    written = course_file(subject, level, title, groups, path.name, named_framework(text))
+    blank = [key for key in _KEYS if f"\n{key}:" not in written]
+    if "framework" not in blank:
+        # Where the framework is at home.
+        blank.remove("region")
     if reading.title:
         notes.append(f'"{reading.title}" was taken for the title of the list and left out; --title names the course.')
-    return OutcomeList(groups, [*reading.notes, *notes], found, written)
+    return OutcomeList(groups, [*reading.notes, *notes], found, written, blank)
 
 
 def _read(text: str, end: str) -> SourceTree:

@@ -29,7 +29,7 @@ def source_text(path: Path, encoding: str = "") -> tuple[str, str]:
     """Return the text of a file and the encoding it was read in.
 
     Args:
-        encoding: As Python names it; "": by its mark, else UTF-8, else Windows-1252.
+        encoding: As Python names it; "": by its mark or the place of its zeros, else UTF-8, else Windows-1252.
 
     Raises:
         CatalogueError: It cannot be read, is too large, or is no text.
@@ -43,8 +43,7 @@ def source_text(path: Path, encoding: str = "") -> tuple[str, str]:
     for begin, what, hint in _OTHERS:
         if raw.startswith(begin):
             raise _no_text(path, f"is {what}, not text", hint)
-    marked = next((name for mark, name in _MARKS if raw.startswith(mark)), "")
-    for name in [encoding] if encoding else [marked or "utf-8", _FALLBACK, "latin-1"]:
+    for name in [encoding] if encoding else [_likely(raw), _FALLBACK, "latin-1"]:
         try:
             text = raw.decode(name)
         except LookupError:
@@ -55,6 +54,14 @@ def source_text(path: Path, encoding: str = "") -> tuple[str, str]:
             break
         return text, name
     raise _no_text(path, f"is not text{f' in {encoding}' if encoding else ''}", _ENCODINGS)
+
+
+def _likely(raw: bytes) -> str:
+    """Return the encoding that bytes have by their mark; without one, spaces of UTF-16 have a zero before or after."""
+    if marked := next((name for mark, name in _MARKS if raw.startswith(mark)), ""):
+        return marked
+    before, after = raw[::2].count(0), raw[1::2].count(0)
+    return "utf-8" if before == after else "utf-16-le" if after > before else "utf-16-be"
 
 
 _ENCODINGS = "Save it as UTF-8, or name its encoding: --encoding utf-8, utf-16, cp1252, cp1250, cp1251, mac_roman …"

@@ -7,7 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from pipeline.lessons.syllabus.markers import LEAD_IN, Marker, Marks, apart, as_heading, is_alone, marks_of
+from pipeline.lessons.syllabus.markers import (
+    LEAD_IN,
+    Marker,
+    Marks,
+    apart,
+    as_heading,
+    is_alone,
+    is_heading_word,
+    marks_of,
+)
 from pipeline.lessons.syllabus.pages import TextLine, page_lines
 from pipeline.lessons.syllabus.tree import ListItem, SourceTree, lines
 
@@ -19,7 +28,7 @@ _NARROW = 45
 _HEADING_WORDS = 9
 #: No text ends with these.
 _GOES_ON = frozenset({
-    "a", "an", "the", "of", "to", "in", "on", "by", "for", "with", "from", "and", "or", "as", "at", "is", "are", "be",
+    "a", "an", "the", "of", "to", "in", "on", "by", "for", "with", "from", "and", "or", "as", "at",
     "their", "its", "that", "which", "between", "into", "including", "der", "die", "das", "und", "von", "mit", "de",
     "du", "des", "la", "le", "les", "et", "el", "los", "y",
 })  # fmt: skip
@@ -50,6 +59,8 @@ class _Piece:
     marker: Marker | None = None
     #: Kind of a heading; "" for other text.
     heading: str = ""
+    #: An item of its list although it has no marker.
+    item: bool = False
 
 
 @dataclass
@@ -75,6 +86,7 @@ def read_outcomes(text: str, *, markdown: bool = False, cells: bool = False) -> 
     joins = _Joins()
     pieces = _pieces(rows, marks, None if cells else joins, text)
     _find_headings(pieces)
+    _find_items(pieces)
     if joins.hyphens:
         shown = ", ".join(dict.fromkeys(joins.hyphens[:6]))
         notes.append(f"Words broken at the end of a line were joined: {shown}.")
@@ -235,6 +247,20 @@ def _find_headings(pieces: Sequence[_Piece]) -> None:
             piece.heading = "plain" if block else ""
 
 
+def _find_items(pieces: Sequence[_Piece]) -> None:
+    """Make items of lines that have one label in several units, "Grammar: the past": what comes next is not theirs."""
+    labels: dict[str, list[int]] = {}
+    for place, piece in enumerate(pieces):
+        label, colon, _ = piece.text.partition(": ")
+        if piece.heading == "plain" and colon and not is_heading_word(label):
+            labels.setdefault(label.casefold(), []).append(place)
+    again = {place for places in labels.values() if len(places) > 1 for place in places}
+    for places in labels.values():
+        if any(pieces[at].heading and at not in again for at in range(places[0], places[-1])):
+            for at in places:
+                pieces[at].heading, pieces[at].item = "", True
+
+
 def _is_sentence_before_list(pieces: Sequence[_Piece]) -> bool:
     """Say whether a sentence comes first, and then an item: what a heading may have between it and its list."""
     return len(pieces) > 1 and pieces[0].text.endswith(".") and pieces[1].marker is not None
@@ -253,7 +279,11 @@ def _tree(pieces: Sequence[_Piece], notes: list[str]) -> tuple[list[ListItem], s
     for piece in pieces:
         marker = piece.marker
         node = ListItem(
-            _trimmed(piece.text), piece.line, marker.code if marker else "", bool(piece.heading), not marker
+            _trimmed(piece.text),
+            piece.line,
+            marker.code if marker else "",
+            bool(piece.heading),
+            not (marker or piece.item),
         )
         if piece.heading and (labels[piece.text] > 1 or _ASIDE.fullmatch(piece.text)):
             headings, items = _above(headings, _LABEL), []

@@ -13,6 +13,9 @@ _FLOORS = 3
 #: Where a text that is too long is cut: after a sentence, else after a word.
 _SENTENCES, _WORDS = re.compile(r"(?<=[.;!?])\s+"), re.compile(r"\s+")
 
+#: How long a unit takes: "(6 lessons)". A title is more than that.
+_TIME = re.compile(r"(?i)(?<=\w)\s*[(\[](?:about |~)?\d+(?:\s?[-–]\s?\d+)?\s?(?:lesson|period|hour|hr|week|day)s?[)\]]")
+
 
 @dataclass
 class ListItem:
@@ -59,8 +62,12 @@ def groups_of(reading: SourceTree, title: str) -> tuple[list[ListItem], list[str
         found += _split(root, deep=deep)
     groups = [replace(group, below=[_outcome(out, notes) for out in group.below]) for group in found]
     notes += _repeats(groups)
+    times = [(group.line, found[0].strip()) for group in groups for found in _TIME.finditer(group.text)]
+    if times:
+        said = ", ".join(dict.fromkeys(f'"{text}"' for _, text in times))
+        notes.append(f"Times in titles were left out: {said} ({lines([line for line, _ in times])}).")
     for group in groups:
-        group.text = _cut(_capital(group.text))[0]
+        group.text = _cut(_capital(_TIME.sub("", group.text)))[0]
     return groups, notes
 
 

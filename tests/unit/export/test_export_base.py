@@ -82,6 +82,8 @@ def test_archive_of_a_library_loses_dates_and_folders() -> None:
 def test_table_of_questions_holds_every_question_and_no_formula_of_a_spreadsheet() -> None:
     made = export(chosen(), ["csv"])
     assert made == export(chosen(), ["csv"])
+    licence = made["csv/questions-licence.txt"].decode()
+    assert licence.splitlines() == [chosen().view.title, chosen().view.rights_line]
     rows = list(csv.DictReader(io.StringIO(made["csv/questions.csv"].decode("utf-8-sig"))))
     for lesson in chosen().lessons:
         own = [row for row in rows if row["lesson"] == str(lesson.order)]
@@ -116,6 +118,7 @@ def test_every_file_is_linked_once_and_no_page_of_pupils_leads_to_answers(tmp_pa
     site = Path(FolderPublisher(tmp_path).publish(bundle).path)
     pages = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
     labels = {PurePosixPath(each.path).name: each.label for each in files if not each.lesson or "support" in each.path}
+    assert labels["questions-licence.txt"] == "licence of a table of the questions for a spreadsheet"
     assert labels["questions.csv"] == "a table of the questions for a spreadsheet"
     if name == "model":
         stem = "01-simplifying-surds-with-square-factors-support"

@@ -55,6 +55,9 @@ def test_level_without_a_row_reads_as_its_age() -> None:
     rows = [level_row({"level": "ks3", "age": age}) for age in (7, 10, 13, 16, 18)]
     assert [row.sentence[1] for row in rows] == [14, 16, 20, 24, 28]
     assert level_row({"level": "ks3"}) == rows[2]
+    for framework in ("", "National Curriculum England"):
+        commands = level_row({"level": "ks3", "framework": framework}).commands
+        assert ("assess" in commands, "evaluate" in commands) == (True, True)
     assert level_row({"level": "national_4", "age": 30}) is SQA_LEVELS["national_4"]
 
 

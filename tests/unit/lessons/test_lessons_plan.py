@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from pipeline.lessons.catalogue import Catalogue
-from pipeline.lessons.course import Course
+from pipeline.lessons.course import Assessment, Course
 from pipeline.lessons.drafting.details import details
 from pipeline.lessons.outline_checks import entry_problems, outline_problems
 from pipeline.lessons.plan import POINT_LIMITS, make_plan
+from pipeline.lessons.prompts import load_prompts
 from pipeline.lessons.schemas import EntryDetails, Outline, OutlineEntry
 from tests.checking import MATHS, Json
 
@@ -55,6 +56,20 @@ def test_plan_has_kinds_by_its_size_and_one_mock_exam_at_the_end() -> None:
     assert sum(plan.counts.values()) == 18
     assert set(plan.counts) == {"teach", *POINT_LIMITS}
     assert plan.slots[-1].lesson_type == "mock_exam"
+
+
+def test_plan_has_no_mock_exam_where_there_are_no_exams() -> None:
+    young = MATHS.model_copy(update={"level": "ks3", "age": 13, "assessment": Assessment()})
+    plan = make_plan(young, 18)
+    assert "mock_exam" not in plan.counts
+    assert (sum(plan.counts.values()), len(plan.slots)) == (18, 18)
+    assert faults(outline_of(young, 18), 18, young) == []
+    # Papers in the course file, or older learners, have one.
+    named = young.model_copy(update={"assessment": MATHS.assessment})
+    for course in (named, young.model_copy(update={"level": "gcse", "age": 16})):
+        assert make_plan(course, 18).slots[-1].lesson_type == "mock_exam"
+    assert "mock exam is one of the last" in load_prompts(named.to_json())["outline"]
+    assert "mock exam is one of the last" not in load_prompts(young.to_json())["outline"]
 
 
 def test_plan_too_small_for_the_course_lists_the_rest_in_teaching_order() -> None:

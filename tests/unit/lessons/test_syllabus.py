@@ -106,6 +106,16 @@ TEXTS: list[tuple[str, str, Tree]] = [
     ("headings with a sentence before their lists", "Ratios 7.RP\nAnalyze and use them.\n1. Compute rates\n"
      "Numbers 7.NS\nExtend what you know of\nfractions.\n1. Add numbers\nUse it again.\n2. Divide\n",
      {"Ratios 7.RP": ["1 Compute rates"], "Numbers 7.NS": ["1 Add numbers", "2 Divide"]}),
+    ("lines of one label in each unit, which are no headings",
+     "Holidays\nVocabulary: countries\n- Say where you went\nGrammar: perfect tense\n- Say what you did\nHome\n"
+     "Vocabulary: rooms\n- Describe a room\nGrammar: prepositions\n- Say where things are\n",
+     {"Holidays": ["Vocabulary: countries", "Say where you went", "Grammar: perfect tense", "Say what you did"],
+      "Home": ["Vocabulary: rooms", "Describe a room", "Grammar: prepositions", "Say where things are"]}),
+    ("headings of one label", "Grammar: perfect tense\n• form it\nGrammar: the past\n• use it\n",
+     {"Grammar: perfect tense": ["Form it"], "Grammar: the past": ["Use it"]}),
+    ("headings with a label that counts", "Topic: Holidays\nGrammar: tenses\n• Say where they are\nTopic: Home\n"
+     "Grammar: cases\n• Describe it\n",
+     {"Topic: Holidays": ["Grammar: tenses", "Say where they are"], "Topic: Home": ["Grammar: cases", "Describe it"]}),
     ("French", "Thème 1 : Moi\n• se présenter\n• parler de ses ani-\nmaux\n",
      {"Thème 1 : Moi": ["Se présenter", "Parler de ses animaux"]}),
     ("Chinese", "第一单元 细胞\n1. 描述细胞\n2. 解释扩散\n第二单元 能量\n1. 计算\n",
@@ -238,6 +248,8 @@ def test_table_says_which_column_was_taken_for_what(tmp_path: Path) -> None:
         ("• Explain “cafés” – naïve".encode("cp1252"), "", "cp1252"),
         ("• Explain cafés".encode("utf-8-sig"), "", "utf-8-sig"),
         ("• Explain cafés".encode("utf-16"), "", "utf-16"),
+        ("• Explain cafés".encode("utf-16-le"), "", "utf-16-le"),
+        ("• Explain cafés".encode("utf-16-be"), "", "utf-16-be"),
         ("1. Описать клетку".encode("cp1251"), "cp1251", "cp1251"),
     ],
 )
@@ -302,6 +314,34 @@ def test_examples_of_a_course_file_fit_its_level(tmp_path: Path, level: str, lin
     written = read_list(path, "science", level).text
     for line in lines:
         assert f"\n{line}" in written
+
+
+@pytest.mark.parametrize(
+    ("text", "level", "framework", "blank"),
+    [
+        ("Grade 7, Common\nCore\n• Add", "grade_7", "Common Core", "code assessment marking"),
+        ("National curriculum in England\n• Add", "ks3", "National Curriculum in England", "code assessment marking"),
+        ("• Add", "n5", "SQA", "code assessment marking"),
+        ("SQA and IB\n• Add", "ks3", "", "code framework region assessment marking"),
+    ],
+)
+def test_framework_that_a_list_names_is_not_left_blank(
+    tmp_path: Path, text: str, level: str, framework: str, blank: str
+) -> None:
+    path = tmp_path / "list.txt"
+    path.write_text(text, encoding="utf-8")
+    found = read_list(path, "mathematics", level)
+    assert list(found.blank) == blank.split()
+    path.write_text(found.text, encoding="utf-8")
+    assert read_course(path).framework == framework
+
+
+def test_lessons_that_a_unit_takes_are_no_part_of_its_title(tmp_path: Path) -> None:
+    found = understood(
+        tmp_path, "Unit 1: Cells (6 lessons)\n• one\nUnit 2: Heat [2–3 weeks]\n• two\nUnit 3\n• (3 hours)\n"
+    )
+    assert tree(found.groups) == {"Unit 1: Cells": ["One"], "Unit 2: Heat": ["Two"], "Unit 3": ["(3 hours)"]}
+    assert 'Times in titles were left out: "(6 lessons)", "[2–3 weeks]" (lines 1, 3).' in found.notes
 
 
 _BITS = (
