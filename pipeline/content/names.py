@@ -151,8 +151,11 @@ def new_names(subject: str, level: str) -> tuple[str, str]:
     found = subject_name(subject), level_name(level)
     for kind, name, usual in (("subject", found[0], SUBJECTS), ("level", found[1], LEVELS)):
         if name not in usual and (meant := next((each for each in usual if _is_slip(name, each)), "")):
-            text = f"There is no {kind} {name}. Did you mean {meant}?"
-            raise CatalogueError(text, code=f"invalid_{kind}", hint="Type the name again, as the course is to have it.")
+            raise CatalogueError(
+                f"There is no {kind} {name}. Did you mean {meant}?",
+                code=f"invalid_{kind}",
+                hint="Type the name again, as the course is to have it.",
+            )
     return found
 
 
