@@ -57,6 +57,8 @@ _AGES = (
 )
 #: Of a level whose name says nothing.
 _USUAL_AGE = 15
+#: Learners of up to this age (years) sit no exams, unless their course names papers.
+_NO_EXAMS_UNTIL = 14
 #: Age at most → what is asked of it; command words are the framework's.
 _ROWS = (
     (7, LevelRow("", (1, 1), (8, 14), (7, 12), 6, 3)),
@@ -143,12 +145,18 @@ class Framework:
         """Return what a level demands: by its name where that has a row of its own, else by the age of its learners."""
         if level in SQA_LEVELS:
             return SQA_LEVELS[level]
-        place = next(place for place, (most, _) in enumerate(_ROWS) if years(level, age) <= most)
+        place = next(place for place, (most, _) in enumerate(_ROWS) if _years(level, age) <= most)
         return replace(_ROWS[place][1], commands=self.commands[place])
 
 
-def years(level: str, age: int | None) -> int:
-    """Return the age that a course is made for, in years: its own, else the highest of learners of its level."""
+def has_exam(course: Mapping[str, Any]) -> bool:
+    """Say whether a course's JSON names papers of an exam, or its learners are of the age for one."""
+    papers = (course.get("assessment") or {}).get("components")
+    return bool(papers) or _years(course["level"], course.get("age")) > _NO_EXAMS_UNTIL
+
+
+def _years(level: str, age: int | None) -> int:
+    """Return the age that a course is made for: its own, else the highest of learners of its level."""
     return age or next((most for pattern, most in _AGES if re.fullmatch(pattern, level)), _USUAL_AGE)
 
 

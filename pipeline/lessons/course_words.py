@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pipeline.frameworks import Region, framework_of, region_of
-from pipeline.lessons.plan import has_exam
+from pipeline.frameworks import Region, framework_of, has_exam, region_of
 from pipeline.publish.view import has_calculators
 
 #: A subject's name → the prompt with an example of each kind of item; the first that fits counts.

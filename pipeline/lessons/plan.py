@@ -5,12 +5,12 @@ The model may distribute points otherwise; what it may not change is in outline_
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pipeline.frameworks import years
+from pipeline.frameworks import has_exam
 from pipeline.lessons.course import Course, CourseOutcome
 
 #: A teach lesson has at most so many learning outcomes and points.
@@ -18,8 +18,6 @@ MAX_OUTCOMES = 2
 MAX_POINTS = 4
 #: Points that a lesson of another kind can draw on: each must be asked at least once.
 POINT_LIMITS = {"independent_practice": 8, "formative_assessment": 6, "revision": 8, "mock_exam": 24}
-#: Learners of up to this age (years) sit no exams, unless their course names papers.
-NO_EXAMS_UNTIL = 14
 #: From here on a scheme has revision, and a mock exam where there are exams; below, teach lessons only.
 PATTERN_FROM = 6
 #: From here on it has independent practice and formative assessment too.
@@ -85,12 +83,6 @@ def make_plan(course: Course, lessons: int) -> Plan:
         max_points,
         tuple(_slots(counts, chunks)),
     )
-
-
-def has_exam(course: Mapping[str, Any]) -> bool:
-    """Say whether a course's JSON names papers of an exam, or its learners are of the age for one."""
-    papers = (course.get("assessment") or {}).get("components")
-    return bool(papers) or years(course["level"], course.get("age")) > NO_EXAMS_UNTIL
 
 
 def _counts(lessons: int, *, exam: bool) -> dict[str, int]:
