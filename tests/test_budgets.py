@@ -20,13 +20,13 @@ class Budget:
 
 #: Lowered whenever a package gets smaller; the tests below refuse a budget with more than SLACK of air in it.
 BUDGETS = {
-    "root": Budget(1_785, 1),
+    "root": Budget(1_790, 1),
     "records": Budget(3_925, 7),
     "graph": Budget(780, 3),
     "dot": Budget(2_840, 6),
     "cost": Budget(1_925, 5),
-    "store": Budget(10_300, 8),
-    "llm": Budget(2_710, 6),
+    "store": Budget(10_205, 8),
+    "llm": Budget(2_700, 6),
     "publish": Budget(3_160, 8),
     "formulas": Budget(935, 2),
     "export": Budget(2_970, 4),
@@ -34,18 +34,18 @@ BUDGETS = {
     "bank": Budget(900, 5),
     "maths": Budget(3_525, 6),
     "drawing": Budget(3_210, 7),
-    "engine": Budget(9_160, 8),
-    "formats": Budget(10_055, 8),
+    "engine": Budget(9_130, 8),
+    "formats": Budget(10_050, 8),
     "travel": Budget(2_220, 3),
     "lessons": Budget(6_415, 6),
-    "app": Budget(8_635, 7),
-    "cli": Budget(5_385, 6),
+    "app": Budget(8_575, 6),
+    "cli": Budget(5_350, 6),
     "traces": Budget(1_175, 5),
-    "ui": Budget(3_335, 8),
+    "ui": Budget(3_345, 8),
 }
 SLACK = 0.03
 #: The files of the package in all, and its modules under 40 lines that have a single importer.
-MAX_FILES = 492
+MAX_FILES = 482
 MAX_SMALL_MODULES = 0
 SMALL_LINES = 40
 

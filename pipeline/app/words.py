@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pipeline.records.run import Spend
 
 _HEX = frozenset("0123456789abcdef")
+#: Characters of a value that are shown.
+VALUE_WIDTH = 60
 
 
 def money(usd: Any) -> str:
@@ -111,3 +113,20 @@ def plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return float(value)
     return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else str(value)
+
+
+def brief(value: Any, width: int = VALUE_WIDTH) -> str:
+    """Return a value on one line, cut; a long one that was not read by its size."""
+    import json
+
+    from pipeline.records.values import is_reference
+
+    if is_reference(value):
+        return f"({value['bytes']:,} bytes)"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return one_line(text, width) or '""'
+
+
+def arrow(before: Any, after: Any, width: int = VALUE_WIDTH) -> str:
+    """Return `old → new`; what was not there before (Ellipsis) is left out."""
+    return brief(after, width) if before is ... else f"{brief(before, width)} → {brief(after, width)}"

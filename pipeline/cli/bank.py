@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pipeline.app.words import count
 from pipeline.cli.options import NamedPath, json_option, own_option
 from pipeline.cli.run_options import settings_options
-from pipeline.cli.text import count, say, say_json, table
+from pipeline.cli.text import say, say_json, table
 
 if TYPE_CHECKING:
     from pipeline.bank.instance import Instance

@@ -6,8 +6,9 @@ import click
 
 from pipeline.app.run_list import resume_command, row_of
 from pipeline.app.stores import head_of, open_store
+from pipeline.app.words import count, money, when
 from pipeline.cli.options import RunName, here, in_its_folder, json_option, run_argument, store_option
-from pipeline.cli.text import count, money, say, say_json, table, tell, when
+from pipeline.cli.text import say, say_json, table, tell
 
 
 @click.command("batches")

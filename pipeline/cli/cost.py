@@ -34,8 +34,9 @@ from pipeline.app.cost_report import (
     repriced,
 )
 from pipeline.app.stores import head_of, open_store
+from pipeline.app.words import count, money, money_between, when, with_unpriced
 from pipeline.cli.options import NamedPath, RunName, here, in_its_folder, json_option, own_option, store_option
-from pipeline.cli.text import count, money, money_between, table, tell, warn, when, with_unpriced
+from pipeline.cli.text import table, tell, warn
 from pipeline.cost.ledger import LedgerRow
 from pipeline.cost.report import (
     COLUMNS,

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 from pipeline.app.cost_bars import Bar, Panel, panels, ticks
 from pipeline.app.cost_report import Statement
-from pipeline.cli.text import money
+from pipeline.app.words import money
 from pipeline.errors import ConfigError
 from pipeline.extras import not_installed
 from pipeline.files import replace_file

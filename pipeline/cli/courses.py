@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pipeline.app.words import count, money, spent_text
 from pipeline.cli.displays import asker, display, on_screen, traced
 from pipeline.cli.errors import error_json, error_lines
 from pipeline.cli.options import NamedPath
 from pipeline.cli.progress import Quiet, Tally
 from pipeline.cli.results import failure_lines, report_json
 from pipeline.cli.run_options import options_of, settings_options
-from pipeline.cli.text import count, for_stream, money, plain_ascii, say, say_json, spent_text, table, warn
+from pipeline.cli.text import for_stream, plain_ascii, say, say_json, table, warn
 from pipeline.engine.events import Event
 from pipeline.errors import PipelineError
 from pipeline.records.run import Spend

@@ -14,8 +14,9 @@ from click.shell_completion import CompletionItem
 
 from pipeline.app.run_graph import drawn_graph, drawn_marks
 from pipeline.app.stores import head_of, open_store, place_of, state_of
+from pipeline.app.words import count, one_line
 from pipeline.cli.options import NamedPath, RunName, json_option, own_option, store_option
-from pipeline.cli.text import count, one_line, say, say_json, table, tell
+from pipeline.cli.text import say, say_json, table, tell
 from pipeline.dot import kinds
 from pipeline.dot.diagnostics import ERROR, WARNING, Diagnostic
 from pipeline.dot.drawing import as_picture, as_text

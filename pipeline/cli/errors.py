@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from pipeline.cli.text import one_line, warn
+from pipeline.app.words import one_line
+from pipeline.cli.text import warn
 from pipeline.errors import PipelineError, RunInterrupted, WaitingForBatch, WaitingForHuman
 
 #: How the line begins that says why a run stopped, where that is no error, by class.

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.app.words import count, size
 from pipeline.cli.options import NamedPath, json_option, own_option, run_argument, store_option
-from pipeline.cli.text import count, size, table, tell, warn
+from pipeline.cli.text import table, tell, warn
 
 if TYPE_CHECKING:
     from pipeline.app.export import Exported

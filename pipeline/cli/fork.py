@@ -9,9 +9,9 @@ import click
 
 from pipeline.app.run_list import resume_command, row_of, way_on
 from pipeline.app.stores import head_of, open_store, place_of
-from pipeline.app.value_format import arrow
+from pipeline.app.words import arrow, count, money, one_line
 from pipeline.cli.options import RunName, json_option, own_option, run_argument, store_option
-from pipeline.cli.text import count, money, one_line, tell
+from pipeline.cli.text import tell
 from pipeline.errors import StepFailed
 from pipeline.records.run import bare, item_name
 from pipeline.records.statuses import COMPLETED

@@ -6,8 +6,9 @@ import click
 
 from pipeline.app.run_list import row_of, way_on
 from pipeline.app.stores import head_of, open_store, words_of
+from pipeline.app.words import one_line, when
 from pipeline.cli.options import RunName, here, in_its_folder, json_option, own_option, run_argument, store_option
-from pipeline.cli.text import one_line, say, say_json, table, tell, when
+from pipeline.cli.text import say, say_json, table, tell
 
 _ELSEWHERE = "For a run in its own folder: ./pipeline.sh gates DIR"
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from pipeline.app.words import count, money
 from pipeline.cli.options import own_option, run_argument
 from pipeline.cli.results import watched
 from pipeline.cli.run_options import EXECUTION, options_of, settings_options
-from pipeline.cli.text import count, money, say, say_json, table
+from pipeline.cli.text import say, say_json, table
 from pipeline.files import write_over
 from pipeline.providers import ANTHROPIC, takes_batches
 from pipeline.records.charge import in_full

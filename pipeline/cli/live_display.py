@@ -11,8 +11,9 @@ from rich.live import Live as RichLive
 from rich.spinner import Spinner
 from rich.text import Text
 
+from pipeline.app.words import money
 from pipeline.cli.progress import Quiet, Tally, lines_of
-from pipeline.cli.text import for_stream, money
+from pipeline.cli.text import for_stream
 from pipeline.engine.events import Event
 
 BAR = 40

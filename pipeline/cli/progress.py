@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from pipeline.cli.text import count, duration, heading, money, one_line, pairs, warn, with_unpriced
+from pipeline.app.words import count, duration, money, one_line, pairs, with_unpriced
+from pipeline.cli.text import heading, warn
 from pipeline.engine.events import Event, Listener
 from pipeline.records.charge import in_full
 from pipeline.records.run import item_name

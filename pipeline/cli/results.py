@@ -7,21 +7,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from pipeline.app.words import duration, money, one_line, spent_text, with_unpriced
 from pipeline.cli.displays import asker, display, traced
 from pipeline.cli.errors import error_json, word_for
 from pipeline.cli.options import name_store, store_words_here
-from pipeline.cli.text import (
-    PROGRAM,
-    duration,
-    money,
-    one_line,
-    quietly,
-    say,
-    say_json,
-    spent_text,
-    warn,
-    with_unpriced,
-)
+from pipeline.cli.text import PROGRAM, quietly, say, say_json, warn
 from pipeline.engine.events import Listener
 from pipeline.errors import PipelineError
 from pipeline.settings import Display, Execution

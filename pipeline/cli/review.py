@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.app.stores import open_store
+from pipeline.app.words import count, one_line, when
 from pipeline.cli.options import NamedPath, json_option, own_option, run_argument, store_option
-from pipeline.cli.text import count, heading, one_line, say, say_json, table, tell, when
+from pipeline.cli.text import heading, say, say_json, table, tell
 from pipeline.errors import ConfigError
 from pipeline.files import read_regular, write_over
 

@@ -13,11 +13,12 @@ import click
 
 from pipeline.app.run_list import row_of, way_on
 from pipeline.app.stores import head_of, open_store, place_of, run_folder
+from pipeline.app.words import count
 from pipeline.cli.options import F, NamedPath, json_option, own_option, run_argument, store_option
 from pipeline.cli.progress import Quiet
 from pipeline.cli.results import watched
 from pipeline.cli.run_options import EXECUTION, options_of, settings_options
-from pipeline.cli.text import count, table, tell
+from pipeline.cli.text import table, tell
 from pipeline.engine.events import Event
 from pipeline.engine.people import Answer, Question
 

@@ -10,8 +10,9 @@ import click
 
 from pipeline.app.run_list import CORRUPT, STATUSES, RunRow, find, way_on
 from pipeline.app.stores import missing_store
+from pipeline.app.words import money, one_line, when, with_unpriced
 from pipeline.cli.options import FIRST_RUN, here, json_option, own_option, store_option, store_words_here
-from pipeline.cli.text import heading, money, one_line, say, say_json, table, when, with_unpriced
+from pipeline.cli.text import heading, say, say_json, table
 from pipeline.records.statuses import COMPLETED
 
 #: Rows shown unless --limit says otherwise.

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.app.stores import open_account, open_store
+from pipeline.app.words import count, money_between
 from pipeline.cli.displays import confirmer
 from pipeline.cli.options import json_option, own_option, run_argument, store_option
 from pipeline.cli.run_options import Usd
-from pipeline.cli.text import count, money_between, say, say_json, table
+from pipeline.cli.text import say, say_json, table
 from pipeline.records.charge import UNPRICED, dollars, in_full
 
 if TYPE_CHECKING:

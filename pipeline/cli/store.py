@@ -10,8 +10,9 @@ import click
 
 from pipeline.app.run_list import row_of
 from pipeline.app.stores import open_account, open_store
+from pipeline.app.words import count, money
 from pipeline.cli.options import RunName, json_option, look_at, store_option
-from pipeline.cli.text import count, money, say, say_json
+from pipeline.cli.text import say, say_json
 from pipeline.clock import SystemClock
 from pipeline.errors import StoreError
 from pipeline.store.address import store_words

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from pipeline.app.words import count, one_line
 from pipeline.cli.options import NamedPath, OneOf, json_option, own_option
 from pipeline.cli.run_options import settings_options
-from pipeline.cli.text import count, one_line, say, say_json, table, warn
+from pipeline.cli.text import say, say_json, table, warn
 from pipeline.content.names import LEVELS, SUBJECTS, new_names
 from pipeline.errors import CatalogueError
 from pipeline.files import replace_file

@@ -15,19 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pipeline import environment
-from pipeline.app.words import count as count
-from pipeline.app.words import duration as duration
-from pipeline.app.words import missing_records as missing_records
-from pipeline.app.words import money as money
-from pipeline.app.words import money_between as money_between
-from pipeline.app.words import one_line as one_line
-from pipeline.app.words import pairs as pairs
-from pipeline.app.words import plain as plain
-from pipeline.app.words import short_hash as short_hash
-from pipeline.app.words import size as size
-from pipeline.app.words import spent_text as spent_text
-from pipeline.app.words import when as when
-from pipeline.app.words import with_unpriced as with_unpriced
+from pipeline.app.words import plain
 
 #: The version of every object that `--json` writes; raised when a key changes its meaning.
 JSON_VERSION = 1

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from pipeline import extras
+from pipeline.app.words import count
 from pipeline.cli.options import NamedPath, RunName, json_option, own_option, store_option
-from pipeline.cli.text import count, tell
+from pipeline.cli.text import tell
 from pipeline.clock import SystemClock
 
 #: As pipeline.ui.server has it, which is loaded only when the desk is served.

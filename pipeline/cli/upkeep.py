@@ -10,9 +10,10 @@ import click
 
 from pipeline.app.removals import removal_json, removal_lines, removals, remove
 from pipeline.app.stores import open_account, open_store
+from pipeline.app.words import count
 from pipeline.cli.displays import confirmer
 from pipeline.cli.options import NamedPath, RunName, json_option, own_option, run_argument, store_option
-from pipeline.cli.text import count, say, say_json, tell, warn
+from pipeline.cli.text import say, say_json, tell, warn
 from pipeline.clock import SystemClock
 from pipeline.errors import NeedsConfirmation, RunLocked, RunNotFound
 from pipeline.store.base import Account, Movable, Store

@@ -8,11 +8,11 @@ from contextlib import suppress
 
 from starlette.requests import Request
 
-from pipeline.app.fork_plan import plan_fork
+from pipeline.app.plan import plan_fork
 from pipeline.app.processes import resume
 from pipeline.app.run_advice import replaced_course
 from pipeline.app.run_list import run_word
-from pipeline.app.run_points import differences, seq_at, state_json, stops
+from pipeline.app.run_status import differences, seq_at, state_json, stops
 from pipeline.app.travel import changeable, fork
 from pipeline.content.names import course_name
 from pipeline.errors import PipelineError

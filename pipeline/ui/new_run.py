@@ -8,8 +8,7 @@ from typing import Any
 from starlette.requests import Request
 
 from pipeline.app.cost_estimate import total_usd
-from pipeline.app.course_fields import arguments, defaults, read_fields
-from pipeline.app.courses import MOST, CourseLine, check
+from pipeline.app.courses import MOST, CourseLine, arguments, check, defaults, read_fields
 from pipeline.app.plan import CoursePlan, plan
 from pipeline.app.processes import start
 from pipeline.app.run_advice import replaced_course

@@ -16,10 +16,20 @@ from pipeline.app.export import export_of
 from pipeline.app.plan import expected_of
 from pipeline.app.review import CourseReview
 from pipeline.app.run_advice import advice
-from pipeline.app.run_items import BATCH, REUSED, RUNNING, Items, items_of, page, visits
+from pipeline.app.run_items import (
+    BATCH,
+    REUSED,
+    RUNNING,
+    Items,
+    figures,
+    items_of,
+    money_of,
+    page,
+    seconds_left,
+    visits,
+)
 from pipeline.app.run_list import row_of
 from pipeline.app.run_log import details, kind_of, line_of, records_after
-from pipeline.app.run_money import figures, money_of, seconds_left
 from pipeline.app.run_status import StepView, interruptions, steps_of
 from pipeline.app.run_trail import ItemCalls
 from pipeline.app.run_watch import RunNow

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.app.fork_plan import plan_fork
+from pipeline.app.plan import plan_fork
 from pipeline.app.stores import open_store
 from pipeline.records.run import bare
 from tests.said import Cli

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.app.course_fields import arguments, defaults, read_fields
-from pipeline.app.courses import check
+from pipeline.app.courses import arguments, check, defaults, read_fields
 from pipeline.errors import ConfigError
 from pipeline.settings import Execution, Identity
 

@@ -1,22 +1,27 @@
-"""`log`: a run's records, one line each for people or one object each for programs."""
+"""`log` and `traces`: a run's records, printed or sent to a collector."""
 
 from __future__ import annotations
 
 import sys
 import threading
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from pipeline.app.run_log import line_of, record_json, records_after
 from pipeline.app.stores import open_store
+from pipeline.app.words import count, money
 from pipeline.cli.options import json_option, own_option, run_argument, store_option
-from pipeline.cli.text import say, say_json
+from pipeline.cli.text import say, say_json, tell
 from pipeline.clock import Clock, SystemClock
 from pipeline.records import kinds
 from pipeline.records.codec import Record
 from pipeline.store.base import Store
 from pipeline.store.reader import resolve
+
+if TYPE_CHECKING:
+    from pipeline.app.traces import SentTraces
 
 #: Seconds between two looks for new records.
 POLL_SECONDS = 0.5
@@ -50,3 +55,32 @@ def following(store: Store, run: str, clock: Clock, stop: threading.Event | None
             yield record
         if ended or clock.wait(stop, POLL_SECONDS):
             return
+
+
+@click.command("traces")
+@run_argument
+@own_option("traces", "--endpoint", metavar="URL",
+            help="The collector's address for OTLP/HTTP.  [default: OTEL_EXPORTER_OTLP_ENDPOINT, else "
+            "http://localhost:4318]")  # fmt: skip
+@own_option("traces", "--otel-content", is_flag=True, help="Put prompts and replies into them.")
+@json_option
+@store_option
+def traces(run: str, endpoint: str | None, otel_content: bool, as_json: bool, store: str | None) -> None:
+    """Send the traces of any run: finished, crashed, going on, or of last year.
+
+    Ids come from the run and its records: sending them again changes nothing, and adds what is new.
+    """
+    from pipeline.app.traces import send_run
+
+    place = open_store(store)
+    sent = send_run(place, resolve(place, run), endpoint, content=otel_content)
+    tell([sent.to_json()], _sent_lines(sent), as_json=as_json)
+
+
+def _sent_lines(sent: SentTraces) -> Iterator[str]:
+    yield (
+        f"Sent to {sent.endpoint}: {count(sent.spans, 'span')} of run {sent.run}, of these {count(sent.calls, 'call')} "
+        f"with {sent.tokens:,} tokens and {money(sent.usd)}."
+    )
+    if sent.going_on:
+        yield "The run goes on: what is unfinished is not in them yet. The same command again adds it."
