@@ -53,7 +53,7 @@ SMALL_LINES = 40
 NOT_NOUNS = frozenset({"expanding", "factorising", "simultaneous"})
 #: What is very likely a verb form.
 _NOT_NOUNS = re.compile(
-    r"(?!string|drawing|pricing|routing|rounding|caching|setting|testing|heading|spending|spelling)[a-z]{2,}(ing|ed)"
+    r"(?!ceiling|string|drawing|pricing|routing|rounding|caching|setting|testing|heading|spending|spelling)[a-z]{2,}(ing|ed)"
 )
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 
+from pipeline.app import words
 from pipeline.cli import text
 
 RUNS = (
@@ -35,20 +36,20 @@ def written(encoding: str, line: str) -> bytes:
     [(0, "$0.00"), ("1.85", "$1.85"), ("0.0042", "$0.0042"), ("1234.5", "$1,234.50"), (None, "unknown")],
 )
 def test_text_money_keeps_small_amounts_visible(usd: object, shown: str) -> None:
-    assert text.money(usd) == shown
+    assert words.money(usd) == shown
 
 
 def test_text_money_names_both_ends_where_they_differ() -> None:
-    assert text.money_between("1.85", Decimal("1.850")) == "$1.85"
-    assert text.money_between("1.85", "2") == "$1.85 to at most $2.00"
-    assert "no upper bound" in text.money_between("1.85", None)
+    assert words.money_between("1.85", Decimal("1.850")) == "$1.85"
+    assert words.money_between("1.85", "2") == "$1.85 to at most $2.00"
+    assert "no upper bound" in words.money_between("1.85", None)
 
 
 @pytest.mark.parametrize(
     ("seconds", "shown"), [(0.25, "0.2 s"), (42.4, "42 s"), (287, "4 min 47 s"), (4341, "1 h 12 min"), (None, "-")]
 )
 def test_text_durations_are_for_people(seconds: float | None, shown: str) -> None:
-    assert text.duration(seconds) == shown
+    assert words.duration(seconds) == shown
 
 
 def test_text_is_what_the_stream_can_show_and_no_command_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +70,7 @@ def test_text_json_lines_begin_with_the_version() -> None:
 
 
 def test_text_values_are_json_unless_they_are_text_and_hashes_are_shown_by_their_beginning() -> None:
-    shown = [text.short_hash(value) for value in ("it's", ["it's", True, None], {"a": 1.5}, "ab" * 32)]
+    shown = [words.short_hash(value) for value in ("it's", ["it's", True, None], {"a": 1.5}, "ab" * 32)]
     assert shown == ["it's", '["it\'s", true, null]', '{"a": 1.5}', "abababababab…"]
 
 
