@@ -249,7 +249,7 @@ def test_table_of_courses_that_is_too_long_shows_the_rows_around_the_course_bein
         (ended(None), 0, False),
         (ended(StepFailed("x")), 6, False),
         (ended(BudgetExceeded("x", limit="1")), 5, False),
-        (ended(BudgetExceeded("x", daily="1")), 5, True),
+        (ended(BudgetExceeded("x", code="day_limit_reached")), 5, True),
         (ended(None, "interrupted"), 130, True),
         (CourseEnd(line(2), None, CredentialMissing("x")), 2, True),
         (CourseEnd(line(2), None, ModelRejected("x")), 4, True),
