@@ -14,7 +14,7 @@ from pipeline.records.codec import Record
 from pipeline.records.kinds import CallEnded, CallStarted
 from pipeline.records.money import OPEN
 from pipeline.records.values import resolve_value
-from pipeline.traces.names import CHAT, PROVIDERS, Value
+from pipeline.traces.names import CHAT, PROVIDER_NAMES, Value
 
 #: What a call's request and reply tell beside its row: by our words.
 Told = Callable[[Record | None, CallEnded | None], Mapping[str, Value | None]]
@@ -73,7 +73,7 @@ def call_values(row: LedgerRow, start: CallStarted | None, told: Mapping[str, Va
     asked = (start.model if start is not None else "") or row.model or None
     return {
         "operation": CHAT,
-        "provider": PROVIDERS.get(row.provider, row.provider),
+        "provider": PROVIDER_NAMES.get(row.provider, row.provider),
         "asked_model": asked,
         "model": row.model if row.outcome != OPEN and row.model else None,
         "stop_reasons": [row.stop_reason] if row.stop_reason else None,

@@ -165,14 +165,10 @@ class LiveTraces:
             run.ended = isinstance(record.fact, RunEnded)
             if record.seq >= run.first:
                 run.unsent += made
-                for span in made:
-                    self._count(span)
+                if self._measures is not None:
+                    self._measures.count(made)
             if len(run.unsent) >= MOST_SPANS:
                 break
-
-    def _count(self, span: Span) -> None:
-        if self._measures is not None:
-            self._measures.count(span)
 
     def _report(self) -> None:
         assert self._meter is not None

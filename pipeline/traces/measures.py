@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
 
 from pipeline.engine.events import Event
 from pipeline.traces.call import usage_of
-from pipeline.traces.names import ATTEMPT, CALL, CHAT, METRICS, PROVIDERS, Value, named
+from pipeline.traces.names import ATTEMPT, ATTRIBUTES, CALL, METRICS, named
 from pipeline.traces.spans import Span
 
+#: Attributes of a call's span that its metrics are told apart by.
+_ABOUT = tuple(name for word in ("operation", "provider", "asked_model", "model") for name in ATTRIBUTES[word])
 _COUNTED = ("input", "output", "cache_read", "cache_write")
 #: A map's items are told of by these; each has an end.
 _ITEM_ENDS = frozenset({"task_completed", "task_failed"})
@@ -57,32 +59,27 @@ class Measures:
             elif event.type == "call_ended":
                 self._in_flight = max(self._in_flight - 1, 0)
 
-    def count(self, span: Span) -> None:
-        """Take in a finished span of a run that goes on."""
-        if span.kind == CALL:
-            self._count_call(span)
-        elif span.kind == ATTEMPT and span.attributes["course_pipeline.attempt"] != 1:
-            self._counters["retries"].add(1, {"course_pipeline.span": ATTEMPT})
+    def count(self, spans: Iterable[Span]) -> None:
+        """Take in finished spans of a run that goes on."""
+        for span in spans:
+            if span.kind == CALL:
+                self._count_call(span)
+            elif span.kind == ATTEMPT and span.attributes[ATTRIBUTES["attempt"][0]] != 1:
+                self._counters["retries"].add(1, named({"kind": ATTEMPT}))
 
     def _count_call(self, span: Span) -> None:
         row = span.row
         assert row is not None
-        about: Mapping[str, Value | None] = {
-            "operation": CHAT,
-            "provider": PROVIDERS.get(row.provider, row.provider),
-            "asked_model": str(span.attributes.get("gen_ai.request.model", "")),
-            "model": row.model or None,
-        }
-        common: dict[str, Any] = named(about)
+        common: dict[str, Any] = {name: span.attributes[name] for name in _ABOUT if name in span.attributes}
         tokens = usage_of(row)
         for word in _COUNTED:
             if isinstance(count := tokens.get(word), int):
-                self._counters[word].add(count, {**common, "gen_ai.token.modality": "text"})
+                self._counters[word].add(count, {**common, **named({"modality": "text"})})
         if row.usd is not None:
             self._histograms["usd"].record(float(row.usd), common)
         if row.k > 1:
-            self._counters["retries"].add(1, {"course_pipeline.span": CALL})
-        failed = {"error.type": span.error} if span.error else {}
+            self._counters["retries"].add(1, named({"kind": CALL}))
+        failed = named({"error": span.error or None})
         self._histograms["seconds"].record((span.end - span.start) * _NANOSECOND, {**common, **failed})
 
     def _calls(self, options: CallbackOptions) -> Iterable[Observation]:

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 #: OpenTelemetry's conventions for generative AI: in development, without releases, so the commit is named.
 CONVENTION = "open-telemetry/semantic-conventions-genai@024a4f944a1291fcb627c9c47da69e79868dd15e"
-#: What they have no name for yet but a draft: what a call cost (their pull request 443).
-COST_DRAFT = "open-telemetry/semantic-conventions-genai@972e9e2a2a58baea4b1f68257d922265e7b1ce27"
 
 #: What a span is of. The two operations are the convention's.
 RUN, STEP, ITEM, ATTEMPT, CALL = "run", "step", "item", "attempt", "call"
@@ -30,6 +28,7 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
     "cache_read": ("gen_ai.usage.cache_read.input_tokens",),
     "cache_write": ("gen_ai.usage.cache_write.input_tokens", "gen_ai.usage.cache_creation.input_tokens"),
     "reasoning": ("gen_ai.usage.reasoning.output_tokens",),
+    # What a call cost has a name in a draft only (their pull request 443, commit 972e9e2a).
     "usd": ("gen_ai.usage.cost.amount",),
     "currency": ("gen_ai.usage.cost.currency",),
     "cost_source": ("gen_ai.usage.cost.source",),
@@ -63,7 +62,7 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
 }
 
 #: Who bills, as the convention calls it; others are called as --provider calls them.
-PROVIDERS: Mapping[str, str] = {
+PROVIDER_NAMES: Mapping[str, str] = {
     "bedrock": "aws.bedrock",
     "bedrock-mantle": "aws.bedrock",
     "vertex": "gcp.vertex_ai",

@@ -82,6 +82,7 @@ class _Sent:
     """A call without an end."""
 
     start: Record
+    fact: CallStarted
     id: str
     parent: str
     #: When the process left that sent it; [""]: it has not. Shared by all calls of a process.
@@ -133,11 +134,6 @@ class Tree:
         """Return what is unfinished, as far as the records go; its process is gone."""
         made = list(self._leave(self._last, INTERRUPTED))
         return made + [self._call(None, sent, None, at=sent.left[0]) for sent in self._calls.values()]
-
-    @property
-    def in_flight(self) -> int:
-        """Return how many calls of the present process have no end."""
-        return sum(sent.left is self._left for sent in self._calls.values())
 
     # --- the run ------------------------------------------------------------------------------------
 
@@ -282,7 +278,7 @@ class Tree:
 
     def _start_call(self, record: Record, fact: CallStarted) -> Iterator[Span]:
         parent = self._attempt(record, fact.path, fact.task, fact.attempt)
-        self._calls[record.seq] = _Sent(record, self._id(CALL, _key(record)), parent.id, self._left)
+        self._calls[record.seq] = _Sent(record, fact, self._id(CALL, _key(record)), parent.id, self._left)
         return iter(())
 
     def _end_call(self, record: Record, fact: CallEnded) -> Iterator[Span]:
@@ -291,7 +287,7 @@ class Tree:
             return
         self._ended.add(fact.call)
         if sent is not None:
-            place = sent.start.fact.path, sent.start.fact.task  # type: ignore[attr-defined]
+            place = sent.fact.path, sent.fact.task
             for open_one in (self._attempts.get(place), self._items.get(place[0], {}).get(place[1] or "")):
                 if open_one is not None:
                     open_one.last = max(open_one.last, record.at)
@@ -300,7 +296,7 @@ class Tree:
     def _call(self, fact: CallEnded | None, sent: _Sent | None, end: Record | None, *, at: str) -> Span:
         start = None if sent is None else sent.start
         row = self._row_of(start, end)
-        values = call_values(row, None if start is None else start.fact, self._told(start, fact))  # type: ignore[arg-type]
+        values = call_values(row, None if sent is None else sent.fact, self._told(start, fact))
         error = row.error or ("" if end is not None and not row.cause else row.cause or INTERRUPTED)
         key = str(fact.call) if sent is None and fact is not None else ""
         opened = _Open(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
@@ -27,6 +28,7 @@ from pipeline.records.kinds import (
 from pipeline.records.values import encode_value
 from pipeline.store.files import FileStore
 from pipeline.store.reader import records
+from pipeline.traces import names
 from pipeline.traces.names import ATTRIBUTES, METRICS
 from pipeline.traces.spans import INTERRUPTED, Span, Tree
 from tests.runs import Script
@@ -226,5 +228,12 @@ def test_nested_steps_and_tasks_hang_under_what_they_lie_in() -> None:
 
 def test_docs_list_every_name() -> None:
     docs = (Path(__file__).parents[3] / "devops/docs/observability.md").read_text(encoding="utf-8")
-    names = {name for found in ATTRIBUTES.values() for name in found} | {metric.name for metric in METRICS.values()}
-    assert not [name for name in sorted(names) if f"`{name}`" not in docs]
+    every = {name for found in ATTRIBUTES.values() for name in found} | {metric.name for metric in METRICS.values()}
+    assert not [name for name in sorted(every) if f"`{name}`" not in docs]
+
+
+def test_names_stand_in_one_table() -> None:
+    texts = {path.name: path.read_text(encoding="utf-8") for path in Path(names.__file__).parent.glob("*.py")}
+    assert [name for name, text in texts.items() if re.search(r'"(gen_ai|course_pipeline|error)\.', text)] == [
+        "names.py"
+    ]
