@@ -58,6 +58,8 @@ WORDS: Mapping[str, str] = {
     UNDO: "taken back",
 }  # fmt: skip
 _URGENCY = {CONFLICT: 0, OPEN: 1, MISSING: 3, TO_REDO: 4, APPROVED: 5, EDITED: 5}
+#: How a lesson stands that nobody wrote: the offline author has no topic for it.
+NOT_WRITTEN = "not_written"
 _GRAVITY = {review.SEVERE: 0, review.FINDING: 1, review.NONE: 2}
 _MOST_NAME, _MOST_NOTE = 80, 2000
 #: Longest text of an edit, several times what any field may have, and of all its texts together; before the checks.
@@ -83,6 +85,8 @@ class LessonReview:
     findings: Sequence[ReviewFinding] = ()
     #: Why there is no lesson; "" where there is one, or will be.
     failed: str = ""
+    #: Nothing failed: there was nothing to write it from.
+    unwritten: bool = False
 
     @property
     def severity(self) -> str:
@@ -91,8 +95,8 @@ class LessonReview:
 
     @property
     def status(self) -> str:
-        """Return conflict, open, approved, edited, redo, missing or failed."""
-        return FAILED if self.failed else self.standing.status
+        """Return conflict, open, approved, edited, redo, missing, not_written or failed."""
+        return NOT_WRITTEN if self.unwritten else FAILED if self.failed else self.standing.status
 
     def to_json(self) -> Json:
         """Return it as commands and pages show it."""
@@ -204,10 +208,10 @@ class CourseReview:
         if row is not None:
             return LessonReview(order, title, found, review.findings_of(row))
         task = self.state.tasks.get(LESSONS, {}).get(f"lessons/{order}")
-        failed = ""
-        if task is not None:
-            failed = str((task.error or {}).get("message") or "No topic of the question bank has it yet.")
-        return LessonReview(order, title, found, failed=failed)
+        if task is None:
+            return LessonReview(order, title, found)
+        failed = str((task.error or {}).get("message") or "No topic of the question bank has it yet.")
+        return LessonReview(order, title, found, failed=failed, unwritten=task.status == COMPLETED)
 
     def queue(self) -> list[LessonReview]:
         """Return every lesson, the most urgent first: conflicts, then by their findings, then what is decided."""

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _STATUS = {
     "conflict": "✗ conflict", "open": "to review", "approved": "✓ approved", "edited": "✓ edited",
-    "redo": "to be made again", "missing": "not made yet", "failed": "✗ failed",
+    "redo": "to be made again", "missing": "not made yet", "not_written": "not written",
+    "failed": "✗ failed",
 }  # fmt: skip
 #: Choices that are flags.
 _FLAGS = ("approve", "keep", "take", "undo")

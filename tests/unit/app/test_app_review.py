@@ -130,6 +130,16 @@ def test_without_review_a_course_is_published_and_says_that_nobody_reviewed_it(p
     assert not any("review" in row for row in place.published.lessons)
 
 
+def test_lesson_that_no_topic_of_the_bank_covers_is_not_written_and_did_not_fail(tmp_path: Path) -> None:
+    def nothing(request: Request, value: Any) -> Any:
+        return {"not_written": ["num.surds"]} if request.data["kind"] == "lesson" else value
+
+    place = Place(tmp_path / "runs")
+    place.go(Author(nothing), review=False)
+    found = place.lesson(1)
+    assert (found.status, found.failed) == ("not_written", "No topic of the question bank has it yet.")
+
+
 def test_decision_made_while_the_run_has_an_owner_is_seen_at_once_and_published(place: Place) -> None:
     journal = place.store.open(place.run)
     before = journal.last_seq

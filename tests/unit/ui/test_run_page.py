@@ -179,6 +179,16 @@ def test_a_sample_is_told_as_part_of_the_whole_course(root: Path, desk: Served) 
     assert dict(data["items"]["counts"]) == {"completed": 2, "pending": 16}
 
 
+def test_lessons_that_the_bank_has_nothing_for_are_not_counted_as_made(root: Path, desk: Served) -> None:
+    script = course(root, lessons=3, made=3)
+    script.complete("lessons", {"total_lessons": 3, "completed": 1, "failed": 0, "skipped": 2}).add(
+        RunEnded("completed")
+    )
+    run = script.leave()
+    assert desk.data(f"runs/{run}")["status"]["heading"] == "Completed 1/3: Mathematics, National 5"
+    assert "1 of 3 lessons · 2 not written" in desk.get(f"runs/{run}").text
+
+
 def test_an_imported_run_is_told_alike_everywhere(root: Path, desk: Served) -> None:
     run = original_run(root)
     (row,) = desk.data("")["rows"]
