@@ -21,7 +21,7 @@ _NAMES = {
     "engine.step": "step StepContext Outcome",
     "engine.tasks": "TaskFailure",
     "engine.events": "Event",
-    "llm.base": "Request Reply Message Segment",
+    "llm.base": "Request Reply Message ModelInfo Segment",
     "llm.anthropic": "AnthropicModel",
     "llm.openai": "OpenAIModel",
     "llm.forms": "typed",
@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from pipeline.formats.casys.tools import TaskResult as TaskResult
     from pipeline.formats.langgraph.saver import LangGraphSaver as LangGraphSaver
     from pipeline.llm.base import Message as Message
+    from pipeline.llm.base import ModelInfo as ModelInfo
     from pipeline.llm.base import Reply as Reply
     from pipeline.llm.base import Request as Request
     from pipeline.llm.base import Segment as Segment

@@ -32,6 +32,8 @@ VARIABLES: Mapping[str, str | None] = {
 }
 #: How texts name the command that installs an extra.
 _INSTALL = re.compile(r"\./pipeline\.sh install ([a-z-]+)")
+#: Folders beside pipeline.sh that a copy which pip installed has in the current one.
+_PLACES = re.compile(r"\bdevops/(checkpoints|published)\b")
 #: Where runs and published courses stand, unless --store and --out say otherwise.
 HOME = "PIPELINE_HOME"
 #: More than any `.env` holds.
@@ -56,7 +58,7 @@ def typed(text: str) -> str:
     if "pipeline.sh" not in text or not is_installed():
         return text
     text = _INSTALL.sub(r"pip install 'course-pipeline[\1]'", text).replace("./pipeline.sh", "course-pipeline")
-    return text.replace("devops/", "course-runs/").replace("beside pipeline.sh", "in this folder")
+    return _PLACES.sub(r"course-runs/\1", text).replace("beside pipeline.sh", "in this folder")
 
 
 def data_home() -> Path:

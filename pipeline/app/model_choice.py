@@ -79,7 +79,8 @@ def _no_model(target: str, why: str) -> ConfigError:
     """Return the error of a model of the user's own that is none."""
     return ConfigError(
         f"{target} is no Model: {why}.", code="no_model_object",
-        hint="devops/docs/examples/scripted_model.py shows one.",
+        hint="Wanted is what `pipeline.ScriptedModel` is: an object with check(), which returns a ModelInfo, "
+        "complete(request), which returns a Reply, and close(); or a class or function that makes one.",
     )  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def program() -> str:
 
 def write(stream: TextIO, text: str) -> None:
     """Write a line; what the stream cannot show becomes ASCII, never an error. Commands in it can be typed here."""
-    if PROGRAM in text:
+    if "pipeline.sh" in text:
         text = environment.typed(text).replace(PROGRAM, program())
     stream.write(for_stream(text, ascii_only=plain_ascii(stream)) + "\n")
 

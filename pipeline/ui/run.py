@@ -121,7 +121,8 @@ def status_part(desk: Desk, run: str, query: Query) -> Data:
     lasted = row.lasted if row.completed_at else None
     left = seconds_left(now.trail, items) if now.owned else None
     return {
-        "word": word, "title": title, "done": done, "total": total, "unwritten": unwritten, "step": bare(items.path) if items else "",
+        "word": word, "title": title, "done": done, "total": total, "unwritten": unwritten,
+        "step": bare(items.path) if items else "",
         "heading": f"{word[:1].upper()}{word[1:]}{f' {done:,}/{total:,}' if total else ''}: {title}",
         "by": str(state.identity.get("model") or ""), "started_at": state.started_at, "updated_at": state.updated_at,
         "active_seconds": round(active_seconds(desk, now) if lasted is None else lasted), "resumes": state.resumes,

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import tempfile
 
-from pipeline import Event, Message, Pipeline, Reply, Request, StepContext, TaskRejected, open_store, step
-from pipeline.llm.base import ModelInfo
+from pipeline import Event, Message, ModelInfo, Pipeline, Reply, Request, StepContext, TaskRejected, open_store, step
 
 
 class Shout:

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 
+from pipeline import environment
 from pipeline.app import words
 from pipeline.cli import text
 
@@ -61,6 +62,13 @@ def test_text_is_what_the_stream_can_show_and_no_command_to_the_terminal(monkeyp
     assert written("utf-8", "x\ud800y") == b"x?y\n"
     monkeypatch.setenv("LC_ALL", "C")
     assert written("utf-8", "═") == b"=\n"
+
+
+def test_text_of_an_installed_copy_names_its_own_command_and_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "is_installed", lambda: True)
+    line = written("utf-8", "Set it in .env beside pipeline.sh. [default: files:devops/checkpoints]")
+    assert line == b"Set it in .env in this folder. [default: files:course-runs/checkpoints]\n"
+    assert written("utf-8", "./pipeline.sh run devops/docs/x.py") == b"course-pipeline run devops/docs/x.py\n"
 
 
 def test_text_json_lines_begin_with_the_version() -> None:
