@@ -14,7 +14,7 @@ from pipeline.cli.text import PROGRAM, table, tell
 from pipeline.clock import SystemClock
 from pipeline.errors import ConfigError
 from pipeline.records.budgets import PERIODS, Limit, LimitStanding, labels_text
-from pipeline.records.charge import dollars
+from pipeline.records.charge import dollars, in_full
 
 _RUNNING = "Calls that are admitted from now on keep to it, also those of runs that are going."
 
@@ -48,10 +48,13 @@ def _which(command: str) -> Callable[[F], F]:
 def set_limit(labels: tuple[str, ...], per: str, usd: Decimal, store: str | None, as_json: bool) -> None:
     """Set a limit, or change its amount. What was spent in its window before counts."""
     account, limit = open_account(store), Limit(labels_text(labels), per, usd)
+    before = next((each for each in account.limits() if each.key == limit.key), None)
     account.set_limit(limit)
     now = SystemClock().now()
     standing = next(each for each in account.standings(now) if each.limit.key == limit.key)
-    tell([standing.to_json()], [f"Set: {limit.words}. {dollars(standing.left, 2)} is left.", _RUNNING], as_json=as_json)
+    was = f" (it was {in_full(before.usd)})" if before else ""
+    said = f"Set: {limit.words}{was}. {dollars(standing.left, 2)} is left."
+    tell([standing.to_json()], [said, _RUNNING], as_json=as_json)
 
 
 @budget.command("list")

@@ -52,6 +52,7 @@ def extras(as_json: bool) -> None:
     rows = [[extra, purpose, f"missing: {', '.join(missing[extra])}" if missing[extra] else "installed"]
             for extra, purpose in PURPOSES.items()]  # fmt: skip
     say(table(["Extra", "Needed for", "Status"], rows))
-    for extra, names in missing.items():
-        if names:
-            say(f"\nTo install {extra}: {how_to_install(extra)}")
+    if wanted := [extra for extra, names in missing.items() if names]:
+        say()
+    for extra in wanted:
+        say(f"To install {extra}: {how_to_install(extra)}")

@@ -82,6 +82,8 @@ def status_lines(found: RunStatus, store: str | None) -> Iterator[str]:
                              if name in _SETTINGS and state.identity[name]
                              and (name != "provider" or state.identity[name] not in _PLAIN)):  # fmt: skip
         yield f"Made by: {settings}"
+    if state.labels:
+        yield f"Labels:  {state.labels}"
     yield ""
     yield from work_lines(state, found.steps)
     yield from (f"Damage:  {missing_records(gap['first'], gap['last'], gap['reason'])}" for gap in state.gaps)

@@ -111,7 +111,7 @@ class PriceFile:
     def _read(self, document: Any) -> dict[str, _Entry]:
         models = document.get("models") if isinstance(document, Mapping) else None
         if not isinstance(models, Mapping) or not models:
-            raise self._wrong("models", "must be a table of model ids")
+            raise self._wrong("models", 'must be a table of model ids, as in [models."my-model-1"]')
         for key in document:
             if key != "models":
                 raise self._wrong(key, "is not known; the file holds one table, models")
@@ -125,9 +125,9 @@ class PriceFile:
                 raise self._wrong(
                     f"{key}.{name}", f"is not known; known are {', '.join((*TOKEN_KINDS, *sorted(_OPTIONAL)))}"
                 )
-        for name in TOKEN_KINDS:
-            if name not in entry:
-                raise self._wrong(f"{key}.{name}", "is missing")
+        if missing := [name for name in TOKEN_KINDS if name not in entry]:
+            others = f", and so are {', '.join(missing[1:])}" if missing[1:] else ""
+            raise self._wrong(f"{key}.{missing[0]}", f"is missing{others}")
         batch = self._maybe(key, entry, "batch")
         above, factor = self._long(f"{key}.long_context", entry.get("long_context"))
         return _Entry(

@@ -205,6 +205,7 @@ class Catalogue:
         Raises:
             CatalogueError: The folder cannot be read, or two of its files are the same course.
         """
+        self._folder = folder
         self._files = {(file.subject, file.level): file for file in _files(_SHIPPED, own=False)[0]}
         #: Files of the folder whose names say no subject and level, or that are no course files at all.
         self.unread: list[Path] = []
@@ -249,6 +250,9 @@ class Catalogue:
         files = self.files()
         subjects, levels = {*SUBJECTS, *(file.subject for file in files)}, {*LEVELS, *(file.level for file in files)}
         meant = [nearest(name, names) for name, names in ((subject, subjects), (level, levels)) if name not in names]
+        if not any(meant):
+            # A usual subject, but the file that there is for the level has its name misspelt.
+            meant = [nearest(subject, [file.subject for file in files if file.own and file.level == level])]
         guess = ", ".join(filter(None, meant))
         unread = ", ".join(path.name for path in self.unread)
         return CatalogueError(
@@ -257,7 +261,8 @@ class Catalogue:
             + f" Available: {', '.join(f'{file.subject} {file.level}' for file in files)}."
             + (f" Not read, since their names are not {file_name('SUBJECT', 'LEVEL')}: {unread}." if unread else ""),
             code="unknown_course",
-            hint=f"`./pipeline.sh subjects new {subject} {level} > DIR/{file_name(subject, level)}` and fill it in, or "
+            hint=("" if self._folder else "If the file is there, name its folder: --catalogue DIR. If not: ")
+            + f"`./pipeline.sh subjects new {subject} {level} > DIR/{file_name(subject, level)}` and fill it in, or "
             f"`./pipeline.sh subjects import OUTCOMES {subject} {level} --catalogue DIR`; then --catalogue DIR.",
             subject=subject,
             level=level,

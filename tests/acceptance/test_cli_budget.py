@@ -28,6 +28,9 @@ def test_limits_are_set_listed_and_removed(cli: Cli) -> None:
     assert "budget set --label team=maths --per month --usd 200" in cli("budget", "list").out
     said = cli("budget", "set", "--label", "team=maths", "--per", "month", "--usd", "200")
     assert (said.code, said.out.splitlines()[0]) == (0, "Set: $200.00 per month for team=maths. $200.00 is left.")
+    again = cli("budget", "set", "--label", "team=maths", "--per", "month", "--usd", "300").out
+    assert again.startswith("Set: $300.00 per month for team=maths (it was $200.00). $300.00 is left.")
+    cli("budget", "set", "--label", "team=maths", "--per", "month", "--usd", "200")
     (row,) = cli("budget", "list", "--json").json()
     assert (row["label"], row["per"], row["limit_usd"], row["left_usd"]) == ("team=maths", "month", 200, 200)
     assert cli("budget", "remove", "--per", "month").code == 2
@@ -44,6 +47,7 @@ def test_course_stops_at_its_team_s_limit_and_continues_once_it_is_raised(cli: C
     assert "of the limit of $0.05 per month for team=maths is spent or reserved" in stopped.err
     assert "budget set --label team=maths --per month --usd USD" in stopped.err
     assert server.bill.usd <= Decimal("0.05")
+    assert "Labels:  team=maths" in cli("status", "latest").out.splitlines()
     # The run keeps its label, whoever resumes it.
     assert cli("lessons", "--resume", "latest", "--yes").code == 5
     cli("budget", "set", "--label", "team=maths", "--per", "month", "--usd", "40")

@@ -88,6 +88,11 @@ def test_wrong_file_is_refused_naming_file_and_key(tmp_path: Path, text: str, ke
     assert caught.value.data["key"] == key
 
 
+def test_all_prices_that_a_file_lacks_are_named_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match="cache_write_5m is missing, and so are cache_write_1h, cache_read"):
+        book(tmp_path, '[models."mine-1"]\ninput = 3\noutput = 15\n')
+
+
 @pytest.mark.parametrize(
     ("name", "text"), [("a.json", "{"), ("a.toml", "= 3"), ("b.json", "\x00"), ("c.json", "[" * 99_999)]
 )

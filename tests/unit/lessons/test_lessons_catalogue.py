@@ -178,8 +178,12 @@ def test_pair_without_a_file_says_what_was_meant_and_how_to_add_one(tmp_path: Pa
     ) as caught:
         Catalogue(tmp_path).course("phisics", "higher")
     assert "Not read, since their names are not SUBJECT-LEVEL.yaml: notes.txt." in caught.value.message
+    write(tmp_path, "", "histroy-ks3.yaml")
+    with pytest.raises(CatalogueError, match=r"no course file for History at KS3\. Did you mean histroy\?"):
+        Catalogue(tmp_path).course("history", "ks3")
     with pytest.raises(CatalogueError, match="no course file for Chemistry at National 3") as caught:
         Catalogue().course("chem", "n3")
+    assert caught.value.hint.startswith("If the file is there, name its folder: --catalogue DIR.")
     assert "subjects new chemistry national_3" in caught.value.hint
     assert file_name("chemistry", "national_3") in caught.value.hint
     assert "mathematics national_5" in caught.value.message
