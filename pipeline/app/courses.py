@@ -289,7 +289,7 @@ def _wrong(message: str, hint: str = "", **data: Any) -> ConfigError:
 #: Field → what reads it (text, option).
 FIELDS: Mapping[str, Callable[[str, str], Any]] = {
     **COLUMNS, "daily_budget_usd": parse_usd, "blind_solve": yes_or_no, "review": yes_or_no,
-    "force": yes_or_no,
+    "force": yes_or_no, "downloads": _text,
 }  # fmt: skip
 #: Fields that are given as a bare option where they say yes; of these the first have one for no, too.
 _SWITCHES = ("batch", "blind_solve", "review", "force", "skip_failed")

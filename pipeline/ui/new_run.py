@@ -22,7 +22,7 @@ from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute,
 
 #: The settings that the form has.
 OFFERED = ("subject", "level", "lessons", "model", "max_cost_usd", "daily_budget_usd", "batch", "review", "blind_solve",
-           "effort", "until", "sample", "concurrency", "force")  # fmt: skip
+           "effort", "until", "sample", "concurrency", "downloads", "force")  # fmt: skip
 #: What to do about a setting that an unfinished run has otherwise.
 _OWN_WAY = 'Leave the field empty to go on as before, or tick "A new run, even if one is unfinished".'
 #: What the table of courses is called, in messages and beside the output of its process.
@@ -48,6 +48,7 @@ def _filled(desk: Desk, typed: Mapping[str, str], *, starting: bool = False) -> 
     files = Catalogue(read.asked.catalogue).files()
     return {
         "offered": list(OFFERED),
+        "catalogue": str(read.asked.catalogue or ""),
         "fields": {**defaults(), **typed},
         "set_before": sorted(defaults()),
         "usual": {

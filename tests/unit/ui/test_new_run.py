@@ -58,6 +58,17 @@ def test_faults_stand_at_their_fields_as_one_types(desk: Served) -> None:
     assert "it can be 1 to 120" in desk.get("new?subject=mathematics&lessons=500").text, "without script, too"
 
 
+def test_course_of_ones_own_is_published_with_downloads(
+    desk: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "name their folder with <code>PIPELINE_CATALOGUE</code>" in desk.get("new").text
+    monkeypatch.setenv("PIPELINE_CATALOGUE", str(tmp_path))
+    assert f"those in <code>{tmp_path}</code>" in desk.get("new").text
+    got = desk.data(f"new?{COURSE}&downloads=csv,gift")
+    assert (got["refused"], "--with=csv,gift" in got["command"]) == (None, True)
+    assert "Did you mean csv?" in desk.data(f"new?{COURSE}&downloads=cvs")["refused"]
+
+
 def test_start_makes_a_process_and_goes_to_its_run(desk: Served, root: Path) -> None:
     refused = desk.post("new", {"subject": "mathematics", "level": "", "lessons": "1"})
     assert refused.status == 400
