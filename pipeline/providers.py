@@ -26,7 +26,7 @@ class Provider:
     name: str
     #: As people call it.
     title: str
-    #: The class of Anthropic's SDK that speaks to it; "": another wire format.
+    #: The class of Anthropic's SDK that speaks to it; "": it speaks as OpenAI's endpoints do (llm/openai).
     client: str = ""
     #: What must be installed for it; "": nothing more.
     extra: str = ""
@@ -38,6 +38,8 @@ class Provider:
     counts: bool = True
     #: It documents that an error of its own (500, 529) is not billed; what others do is not known.
     free_errors: bool = False
+    #: All its models have Claude in their names; elsewhere deployments are named freely.
+    only_claude: bool = False
     #: It looks models up by their name, free.
     lists: bool = False
     #: Put before a first-party name of a model.
@@ -53,7 +55,7 @@ class Provider:
     @property
     def address(self) -> str:
         """Return how its address is given, for people."""
-        return f"--base-url (or {self.base_variable})" if self.name == OPENAI else self.base_variable
+        return f"--base-url (or {self.base_variable})"
 
     def named(self, model: str) -> str:
         """Return what a model is called at this provider; a name in another form is the provider's own."""
@@ -76,7 +78,7 @@ PROVIDERS: Mapping[str, Provider] = {
         Provider(
             name=ANTHROPIC,
             credential="ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN)",
-            title="Anthropic", client="Anthropic", batches=True, lists=True, geo=True,
+            title="Anthropic", client="Anthropic", batches=True, lists=True, geo=True, only_claude=True,
             free_errors=True, base_variable="ANTHROPIC_BASE_URL",
             login="Set ANTHROPIC_API_KEY (in the environment or in a .env file beside pipeline.sh).",
         ),
@@ -100,7 +102,7 @@ PROVIDERS: Mapping[str, Provider] = {
             credential="Google's credentials",
             title="Google Vertex AI", client="AnthropicVertex", extra="vertex",
             prices="google",
-            base_variable="ANTHROPIC_VERTEX_BASE_URL", geo=True,
+            base_variable="ANTHROPIC_VERTEX_BASE_URL", geo=True, only_claude=True,
             login=f"Set CLOUD_ML_REGION and ANTHROPIC_VERTEX_PROJECT_ID, and {_GOOGLE_LOGIN}",
         ),
         Provider(
@@ -114,7 +116,7 @@ PROVIDERS: Mapping[str, Provider] = {
             name="aws",
             credential="the credentials of AWS (or ANTHROPIC_AWS_API_KEY)",
             title="the Claude Platform on AWS", client="AnthropicAWS", extra="bedrock", batches=True,
-            free_errors=True, lists=True, geo=True, base_variable="ANTHROPIC_AWS_BASE_URL",
+            free_errors=True, lists=True, geo=True, base_variable="ANTHROPIC_AWS_BASE_URL", only_claude=True,
             login=f"Set ANTHROPIC_AWS_WORKSPACE_ID. {_AWS_LOGIN} or ANTHROPIC_AWS_API_KEY.",
         ),
         Provider(
@@ -122,7 +124,7 @@ PROVIDERS: Mapping[str, Provider] = {
             credential="Google's credentials",
             title="Claude on Google Cloud", client="AnthropicGoogleCloud", extra="vertex",
             batches=True, lists=True, geo=True,
-            free_errors=True, base_variable="ANTHROPIC_GOOGLE_CLOUD_BASE_URL",
+            free_errors=True, base_variable="ANTHROPIC_GOOGLE_CLOUD_BASE_URL", only_claude=True,
             login="Set ANTHROPIC_GOOGLE_CLOUD_PROJECT and ANTHROPIC_GOOGLE_CLOUD_WORKSPACE_ID, and " + _GOOGLE_LOGIN,
         ),
         Provider(

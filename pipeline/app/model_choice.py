@@ -130,9 +130,9 @@ def default_model(provider: str | None) -> str:
     Raises:
         ConfigError: The provider has models of all kinds.
     """
-    if provider == OPENAI:
+    if not provider_of(provider).client:
         raise ConfigError(
-            "--provider openai needs the name of a model.", code="model_missing",
+            f"--provider {provider} needs the name of a model.", code="model_missing",
             hint="Name it as the endpoint does: --model NAME.",
         )  # fmt: skip
     return DEFAULT_MODEL
@@ -146,19 +146,15 @@ def check_asked_model(name: str, provider: str | None = None, base_url: str | No
     """
     if provider == OWN:
         return
-    variable = provider_of(provider).base_variable
-    gateway = base_url or os.environ.get(variable, "").strip()
-    if not is_claude(name) and provider in (None, *_OF_CLAUDE) and not gateway:
+    found = provider_of(provider)
+    gateway = base_url or os.environ.get(found.base_variable, "").strip()
+    if not is_claude(name) and found.only_claude and not gateway:
         raise ConfigError(
-            f"{name!r} is not a Claude model, and {provider_of(provider).title} is asked only for Claude models.",
+            f"{name!r} is not a Claude model, and {found.title} is asked only for Claude models.",
             code="unknown_model",
-            hint=f"For example --model {DEFAULT_MODEL}; --base-url (or {variable}) names a gateway that offers other "
+            hint=f"For example --model {DEFAULT_MODEL}; {found.address} names a gateway that offers other "
             "models, and --provider openai asks any OpenAI-compatible endpoint.",
         )
-
-
-#: Providers whose models all have Claude in their names; deployments of others are named freely.
-_OF_CLAUDE = (ANTHROPIC, "vertex", "aws", "google-cloud")
 
 
 def is_claude(name: str) -> bool:
@@ -272,7 +268,7 @@ def model_of(
             hint="Name it again: --model FILE.py:NAME.",
         )
     check_asked_model(name, provider, base_url)
-    if provider == OPENAI:
+    if not provider_of(provider).client:
         from pipeline.llm.openai import OpenAIModel
 
         return OpenAIModel(name, base_url=base_url)

@@ -32,10 +32,10 @@ from pipeline.errors import (
     ModelUnavailable,
     SpendLimit,
 )
-from pipeline.llm.base import WINDOW_FULL, Model, ModelInfo, Reply, Request
+from pipeline.llm.base import Model, ModelInfo, Reply, Request
 from pipeline.providers import ANTHROPIC
 from pipeline.records.charge import FREE, INTERVAL, UNPRICED, Charge, dollars
-from pipeline.records.kinds import CallEnded, CallStarted
+from pipeline.records.kinds import WINDOW_FULL, CallEnded, CallStarted
 from pipeline.records.redaction import without_keys
 from pipeline.records.run import CallRun
 from pipeline.records.values import encode_value

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 from pipeline.errors import CredentialMissing, ModelError, ModelRejected, ModelUnavailable
 from pipeline.llm.faults import redact
+from pipeline.providers import ANTHROPIC, PROVIDERS
 
 #: Holds the admin key.
 KEY_VARIABLE = "ANTHROPIC_ADMIN_KEY"
-_BASE_VARIABLE, _BASE = "ANTHROPIC_BASE_URL", "https://api.anthropic.com"
+_BASE_VARIABLE, _BASE = PROVIDERS[ANTHROPIC].base_variable, "https://api.anthropic.com"
 #: The version that the reports are documented for.
 _VERSION = "2023-06-01"
 _COST, _USAGE = "/v1/organizations/cost_report", "/v1/organizations/usage_report/messages"

@@ -6,7 +6,6 @@ for but not parsed here, because a parser that raises loses the usage that was p
 
 from __future__ import annotations
 
-import json
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +17,8 @@ from pipeline.llm.base import Message, ModelInfo, Request
 from pipeline.llm.batches import AnthropicBatches
 from pipeline.llm.clients import can_log_in, is_log_in, is_regional, make_client, sdk_errors, secrets_of
 from pipeline.llm.faults import from_connection, from_status, no_reply, redact
-from pipeline.llm.stream import CHECK_SECONDS, StreamedModel, events, listed, unknown, unsure
-from pipeline.llm.wire import Body, Heard, parameters
+from pipeline.llm.stream import CHECK_SECONDS, StreamedModel, listed, unknown, unsure
+from pipeline.llm.wire import Heard, parameters
 from pipeline.providers import ANTHROPIC, Provider, provider_of
 
 if TYPE_CHECKING:
@@ -76,7 +75,8 @@ class AnthropicModel(StreamedModel):
     def check(self) -> ModelInfo:
         """Look the model up; free. See `Model.check`."""
         if not self._can_log_in():
-            raise CredentialMissing(f"No credential for {self.model_id} is set.", hint=self.provider.login)
+            other = "" if "claude" in self.model_id else " --provider openai asks an OpenAI-compatible endpoint."
+            raise CredentialMissing(f"No credential for {self.model_id} is set.", hint=self.provider.login + other)
         if self.provider.lists:
             return self._looked_up()
         if self.count_tokens is None:
@@ -113,7 +113,7 @@ class AnthropicModel(StreamedModel):
             if is_log_in(error):
                 text = redact(f"The credential cannot be loaded: {error}", self._secrets())
                 raise CredentialMissing(text, hint=self.provider.login) from None
-            raise from_connection(error, reply=None, secrets=self._secrets()) from None
+            raise from_connection(error, reply=None, secrets=self._secrets(), provider=self.provider) from None
 
     def _listed(self, models: anthropic.resources.Models) -> ModelInfo:
         """Look for the model in the list, after a 404: some gateways look up no single models.
@@ -156,30 +156,20 @@ class AnthropicModel(StreamedModel):
         return error if isinstance(error, anthropic.APIStatusError) else None
 
     def _receive(self, stream: Any, heard: Heard) -> None:
+        if _AMAZON not in stream.response.headers.get("content-type", ""):
+            super()._receive(stream, heard)
+            return
+        for event in stream:
+            heard.take(event.to_dict(mode="json", exclude_unset=True, warnings=False))
+
+    def _refuse_error(self, document: Mapping[str, Any], response: Any) -> None:
         import anthropic
 
-        response = stream.response
-        if _AMAZON in response.headers.get("content-type", ""):
-            for event in stream:
-                heard.take(event.to_dict(mode="json", exclude_unset=True, warnings=False))
-            return None
-        body = Body.of(response)
-        if not body.streamed:
-            document = body.document()
-            kind = document.get("type") if isinstance(document, Mapping) else None
-            if kind == "error":
-                raise anthropic.APIStatusError("error", response=response, body=document)
-            if kind != "message":
-                raise no_reply(response, self._secrets(), self.provider)
-            return heard.take_whole(document)
-        for data in events(body):
-            piece = json.loads(data)
-            if not isinstance(piece, Mapping):
-                continue
-            if piece.get("type") == "error":
-                raise anthropic.APIStatusError("error", response=response, body=piece)
-            heard.take(piece)
-        return None
+        if document.get("type") == "error":
+            raise anthropic.APIStatusError("error", response=response, body=document)
+
+    def _is_reply(self, document: Mapping[str, Any]) -> bool:
+        return document.get("type") == "message"
 
 
 def _info(model_id: str, found: anthropic.types.ModelInfo, provider: Provider) -> ModelInfo:

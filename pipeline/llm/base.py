@@ -10,14 +10,11 @@ from typing import Any, Protocol
 from pipeline.errors import ConfigError, ModelError
 from pipeline.llm.answers import fitting
 from pipeline.providers import ANTHROPIC
+from pipeline.records.kinds import CUT_OFF, REFUSAL
 from pipeline.records.values import canonical, digest
 
 #: Stop reasons after which a reply is complete. A refusal is complete too, as a refusal.
 COMPLETE = frozenset({"end_turn", "stop_sequence", "tool_use"})
-#: Prompt and answer fill the model's window: no higher cap makes room.
-WINDOW_FULL = "model_context_window_exceeded"
-TRUNCATED = frozenset({"max_tokens", WINDOW_FULL})
-REFUSAL = "refusal"
 #: Tokens that the provider adds to the text of a request at most: to any, to each block of it, and for a schema.
 ADDED_TOKENS, BLOCK_TOKENS, SCHEMA_TOKENS = 256, 16, 1_024
 
@@ -197,7 +194,7 @@ class Reply:
 
     @property
     def truncated(self) -> bool:
-        return self.stop_reason in TRUNCATED
+        return self.stop_reason in CUT_OFF
 
     def to_json(self) -> dict[str, Any]:
         """Return what is recorded."""

@@ -127,7 +127,7 @@ class AnthropicBatches:
             if is_log_in(error):
                 text = redact(f"The credential cannot be loaded: {error}", self._secrets())
                 raise CredentialMissing(text, hint=self._provider.login) from None
-            raise from_connection(error, reply=None, secrets=self._secrets()) from None
+            raise from_connection(error, reply=None, secrets=self._secrets(), provider=self._provider) from None
         except (AttributeError, TypeError):
             # The SDK takes for granted that JSON is an object.
             raise self._no_document("with unexpected JSON") from None

@@ -16,7 +16,7 @@ from typing import Any
 from pipeline.clock import SystemClock
 from pipeline.errors import ModelError, ModelRejected, ModelUnavailable, SpendLimit
 from pipeline.llm.base import Reply
-from pipeline.providers import ANTHROPIC, PROVIDERS, Provider
+from pipeline.providers import ANTHROPIC, Provider
 from pipeline.records.redaction import without_keys
 
 #: Longest wait a provider can ask for (seconds); a larger figure is a mistake or an attack, not a plan.
@@ -145,9 +145,7 @@ class Told:
     body: Any = None
 
 
-def from_status(
-    error: Any, *, reply: Reply | None, secrets: Iterable[str | None], provider: Provider = PROVIDERS[ANTHROPIC]
-) -> ModelError:
+def from_status(error: Any, *, reply: Reply | None, secrets: Iterable[str | None], provider: Provider) -> ModelError:
     """Return the error of an HTTP status, or of an `error` event inside a stream (`reply`: what had come by then).
 
     `error` is an error of Anthropic's SDK, or Told. `data` holds status, type, code, request_id, retry_after and
@@ -225,14 +223,19 @@ def _own_document(body: Any) -> bool:
     return isinstance(told, Mapping) and isinstance(told.get("type"), str)
 
 
-def from_connection(error: BaseException, *, reply: Reply | None, secrets: Iterable[str | None]) -> ModelError:
+def from_connection(
+    error: BaseException, *, reply: Reply | None, secrets: Iterable[str | None], provider: Provider
+) -> ModelError:
     """Return the error of a connection: not made (billed "no"), or lost after sending ("unknown", "partial")."""
     cause = error.__cause__ or error
     name = type(cause).__name__
     text = redact(str(cause) or name, secrets)
     data: dict[str, Any] = {"type": name, "retry_after": None, "stops_run": False}
     if name in _OUR_FAULT:
-        return ModelRejected(f"The request could not be sent: {text}", code="request_unsendable", billed="no", **data)
+        hint = f"Check {provider.address} and {provider.credential}."
+        return ModelRejected(
+            f"The request could not be sent: {text}", code="request_unsendable", hint=hint, billed="no", **data
+        )
     if name in _NEVER_SENT and reply is None:
         text = f"The provider cannot be reached: {text}"
         return ModelUnavailable(text, code="provider_unreachable", billed="no", **data)
@@ -240,9 +243,7 @@ def from_connection(error: BaseException, *, reply: Reply | None, secrets: Itera
     return ModelUnavailable(text, code="connection_lost", billed=_billed(reply), reply=reply, **data)
 
 
-def no_reply(
-    response: Any, secrets: Iterable[str | None], provider: Provider = PROVIDERS[ANTHROPIC]
-) -> ModelUnavailable:
+def no_reply(response: Any, secrets: Iterable[str | None], provider: Provider) -> ModelUnavailable:
     """Return the error of an answer that is no reply of a model: a page of a proxy, a login page, another service.
 
     `data["tries"]`: how many tries it is worth, as the same answer will come again.

@@ -5,7 +5,6 @@ What it answers is put into the words of the first: stop reasons, usage in disjo
 
 from __future__ import annotations
 
-import json
 import os
 import weakref
 from collections.abc import Mapping, Sequence
@@ -14,12 +13,13 @@ from typing import Any, cast
 
 from pipeline.errors import CredentialMissing
 from pipeline.extras import is_installed, not_installed
-from pipeline.llm.base import REFUSAL, ModelInfo, Request
+from pipeline.llm.base import ModelInfo, Request
 from pipeline.llm.clients import sdk_errors
-from pipeline.llm.faults import Told, from_connection, from_status, no_reply, redact
-from pipeline.llm.stream import CHECK_SECONDS, StreamedModel, events, listed
-from pipeline.llm.wire import Body, Heard, Transform, merged, sendable, sendable_schema
+from pipeline.llm.faults import Told, from_connection, from_status, redact
+from pipeline.llm.stream import CHECK_SECONDS, StreamedModel, listed
+from pipeline.llm.wire import Heard, Transform, merged, sendable, sendable_schema
 from pipeline.providers import OPENAI, PROVIDERS
+from pipeline.records.kinds import REFUSAL
 
 #: Why an answer ended, in the words of the Messages API.
 _REASONS = {
@@ -65,7 +65,8 @@ class OpenAIModel(StreamedModel):
             raise not_installed("openai", "--provider openai")
         import openai
 
-        key, address = api_key or os.environ.get("OPENAI_API_KEY"), base_url or os.environ.get("OPENAI_BASE_URL")
+        variable = self.provider.base_variable
+        key, address = api_key or os.environ.get(self._key_variable), base_url or os.environ.get(variable)
         if not key and not address:
             raise CredentialMissing(f"No credential for {model_id} is set.", hint=self.provider.login)
         self.model_id = model_id
@@ -100,7 +101,7 @@ class OpenAIModel(StreamedModel):
             # The SDK takes for granted that the list is one.
             known = []
         except self._errors() as error:
-            raise from_connection(error, reply=None, secrets=self._secrets()) from None
+            raise from_connection(error, reply=None, secrets=self._secrets(), provider=self.provider) from None
         return listed(self.model_id, known, self.provider.name)
 
     def close(self) -> None:
@@ -124,26 +125,15 @@ class OpenAIModel(StreamedModel):
         made: Any = self._client.chat.completions.create(stream=True, timeout=timeout, **sent)
         return cast("AbstractContextManager[Any]", made)
 
-    def _receive(self, stream: Any, heard: Heard) -> None:
-        response = stream.response
-        body = Body.of(response)
-        if not body.streamed:
-            document = body.document()
-            if isinstance(document, Mapping) and document.get("error"):
-                raise _in_place_of_a_reply(response, document["error"])
-            if not (isinstance(document, Mapping) and isinstance(document.get("choices"), list)):
-                raise no_reply(response, self._secrets(), self.provider)
-            return heard.take_whole(document)
-        for data in events(body):
-            if data.startswith("[DONE]"):
-                break
-            piece = json.loads(data)
-            if not isinstance(piece, Mapping):
-                continue
-            if piece.get("error"):
-                raise _in_place_of_a_reply(response, piece["error"])
-            heard.take(piece)
-        return None
+    def _refuse_error(self, document: Mapping[str, Any], response: Any) -> None:
+        import openai
+
+        if error := document.get("error"):
+            body = error if isinstance(error, Mapping) else {"message": str(error)}
+            raise openai.APIStatusError("error", response=response, body=body)
+
+    def _is_reply(self, document: Mapping[str, Any]) -> bool:
+        return isinstance(document.get("choices"), list)
 
     def _errors(self) -> tuple[type[Exception], ...]:
         import openai
@@ -276,13 +266,6 @@ def _form_name(request: Request) -> str:
     """Return a name of the schema as the wire format takes it: letters, digits, _ and -, at most 64."""
     name = "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in request.schema_id or request.label)
     return name[:64] or "answer"
-
-
-def _in_place_of_a_reply(response: Any, error: Any) -> Exception:
-    import openai
-
-    body = error if isinstance(error, Mapping) else {"message": str(error)}
-    return openai.APIStatusError("error", response=response, body=body)
 
 
 def _items(value: Any) -> list[Mapping[str, Any]]:

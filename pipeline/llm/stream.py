@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -12,8 +13,8 @@ from typing import Any
 from pipeline.errors import ConfigError, ModelError, ModelRejected
 from pipeline.llm.base import ModelInfo, Reply, Request
 from pipeline.llm.clients import cloud_errors, is_log_in
-from pipeline.llm.faults import broken_off, from_connection, from_status, limits, no_credential, redact
-from pipeline.llm.wire import Deadline, Heard
+from pipeline.llm.faults import broken_off, from_connection, from_status, limits, no_credential, no_reply, redact
+from pipeline.llm.wire import Body, Deadline, Heard
 from pipeline.providers import Provider
 
 #: Longest wait for a connection, and for the free look-up, in seconds.
@@ -99,6 +100,29 @@ class StreamedModel:
 
     def _receive(self, stream: Any, heard: Heard) -> None:
         """Take in the answer: events as they come, or a whole document from a server that does not stream."""
+        response = stream.response
+        body = Body.of(response)
+        if not body.streamed:
+            document = body.document()
+            if isinstance(document, Mapping):
+                self._refuse_error(document, response)
+            if not (isinstance(document, Mapping) and self._is_reply(document)):
+                raise no_reply(response, self._secrets(), self.provider)
+            heard.take_whole(document)
+            return
+        for data in _events(body):
+            if data.startswith("[DONE]"):
+                break
+            if isinstance(piece := json.loads(data), Mapping):
+                self._refuse_error(piece, response)
+                heard.take(piece)
+
+    def _refuse_error(self, document: Mapping[str, Any], response: Any) -> None:
+        """Raise the client's error where a document is one, in the place of a reply or of a piece of it."""
+        raise NotImplementedError
+
+    def _is_reply(self, document: Mapping[str, Any]) -> bool:
+        """Return whether a document is a whole reply."""
         raise NotImplementedError
 
     def _errors(self) -> tuple[type[Exception], ...]:
@@ -126,7 +150,7 @@ class StreamedModel:
             return no_credential(text, self.provider.login)
         if heard.answered and isinstance(error, (ValueError, *cloud_errors())):
             return broken_off("the stream holds a piece that is not JSON", reply=reply)
-        return from_connection(error, reply=reply, secrets=self._secrets())
+        return from_connection(error, reply=reply, secrets=self._secrets(), provider=self.provider)
 
     def _too_late(self) -> str:
         return f"no complete reply within {self.deadline_seconds:g} s"
@@ -162,7 +186,7 @@ def unknown(model_id: str, hint: str) -> ModelRejected:
     )  # fmt: skip
 
 
-def events(body: Any) -> Iterator[str]:
+def _events(body: Any) -> Iterator[str]:
     """Yield the data of each event of an event stream."""
     import anthropic
 

@@ -29,6 +29,11 @@ Seconds = Annotated[float, Meta(ge=-(10**15), le=10**15)]
 #: anew. The others leave it open: what was answered is heard again.
 CHECK, CONTENT, PROVIDER, CODE, ROUTE = "check", "content", "provider", "code", "route"
 
+#: Why a model stopped where its answer is no good: it declined; it was cut off at its cap, or because prompt and answer
+#: fill its window, where no higher cap makes room.
+REFUSAL, WINDOW_FULL = "refusal", "model_context_window_exceeded"
+CUT_OFF = frozenset({"max_tokens", WINDOW_FULL})
+
 #: The version of the record format; a newer major number is refused (SchemaTooNew).
 FORMAT = 1
 

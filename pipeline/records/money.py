@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.records.charge import EXACT, INTERVAL, Charge, amount, bound
-from pipeline.records.kinds import CHECK, CONTENT, CallEnded, CallStarted, ChargeSettled, Gap
+from pipeline.records.kinds import CHECK, CONTENT, CUT_OFF, REFUSAL, CallEnded, CallStarted, ChargeSettled, Gap
 from pipeline.records.run import CallRun, RunState, Spend, SpendKey, bare, first_heard, slot_of
 
 USED, WASTED, OPEN = "used", "wasted", "open"
@@ -20,8 +20,6 @@ CLOSING: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     CHECK: lambda error: REJECTED,
     CONTENT: lambda error: REJECTED if error.get("type") == "TaskRejected" else FAILED,
 }
-_REFUSAL = "refusal"
-_CUT_OFF = frozenset({"max_tokens", "model_context_window_exceeded"})
 _ZERO = Decimal(0)
 #: How the file of an unfinished write is called; gaps of old say it only so.
 _TORN = "journal.torn-"
@@ -251,11 +249,11 @@ def waste_of(fact: CallEnded) -> str:
     """Return why an end is of no use (CAUSES); "" where it may be."""
     if fact.error is not None:
         return FAILED
-    if fact.stop_reason == _REFUSAL:
+    if fact.stop_reason == REFUSAL:
         return REFUSED
     if fact.usable:
         return ""
-    return TRUNCATED if fact.stop_reason in _CUT_OFF else FAILED
+    return TRUNCATED if fact.stop_reason in CUT_OFF else FAILED
 
 
 def counted(charge: Charge) -> Spend:

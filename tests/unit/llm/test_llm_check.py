@@ -33,6 +33,13 @@ def test_check_without_a_credential_says_what_to_set_before_any_network() -> Non
         model.check()
     assert "claude-sonnet-5-5" in caught.value.message
     assert "ANTHROPIC_API_KEY" in caught.value.hint
+    assert "--provider openai" not in caught.value.hint
+    model.close()
+    # Whoever names the address of a local server means another wire format.
+    model = AnthropicModel("llama3.2", base_url="http://127.0.0.1:9")
+    with pytest.raises(CredentialMissing) as caught:
+        model.check()
+    assert "--provider openai" in caught.value.hint
     model.close()
 
 

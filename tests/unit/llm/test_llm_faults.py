@@ -42,6 +42,7 @@ def test_address_that_is_no_address_is_not_retried(make_model: Any, address: str
     with pytest.raises(ModelRejected) as caught:
         make_model(base_url=address).complete(QUESTION)
     assert caught.value.billed == "no"
+    assert "--base-url (or ANTHROPIC_BASE_URL)" in caught.value.hint
 
 
 def test_call_without_a_credential_fails_before_any_network() -> None:

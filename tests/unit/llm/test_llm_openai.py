@@ -131,6 +131,17 @@ def test_usage_that_comes_with_every_chunk_is_taken_once() -> None:
     assert heard.partial() is None
 
 
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("stop", "end_turn"), ("length", "max_tokens"), ("content_filter", "refusal"), ("tool_calls", "tool_use"),
+     ("function_call", "tool_use"), ("new", "new")],
+)  # fmt: skip
+def test_ends_are_in_the_words_of_the_first_wire_format(said: str, meant: str) -> None:
+    heard = ChatHeard()
+    heard.take({"choices": [{"delta": {"content": "a"}, "finish_reason": said}]})
+    assert heard.reply().stop_reason == meant
+
+
 def test_reply_without_a_usage_is_charged_up_to_its_worst_case(local: OpenAIModel) -> None:
     heard = ChatHeard()
     heard.take({"model": "gpt-5-mini", "choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]})
