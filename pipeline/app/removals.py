@@ -39,14 +39,13 @@ def remove(store: Store, account: Account, going: Removal) -> None:
     Raises:
         RunNotFound, RunLocked: As Store.delete.
     """
-    from pipeline.engine.store_limits import slice_amounts
+    from pipeline.engine.store_limits import settle_amounts, slice_amounts
 
     amounts: list[tuple[str, Decimal]] = []
     if going.sums is not None:
         amounts = slice_amounts(store, going.run, load(store, going.run).slices)
     retention.remove(store, account, going)
-    for name, usd in amounts:
-        account.settle(name, usd)
+    settle_amounts(account, amounts)
 
 
 def removal_lines(going: Removal) -> list[str]:

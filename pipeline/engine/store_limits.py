@@ -285,8 +285,21 @@ def settle_slices(store: Store, account: Account | None, run: str, slices: Mappi
         return
     # A slice that stays open errs on the safe side.
     with contextlib.suppress(StoreError):
-        for name, usd in slice_amounts(store, run, slices):
+        settle_amounts(account, slice_amounts(store, run, slices))
+
+
+def settle_amounts(account: Account, amounts: Iterable[tuple[str, Decimal]]) -> None:
+    """Settle slices, but for those of another store's account, with which a run came by a copy.
+
+    Raises:
+        StoreError: As Account.settle.
+    """
+    for name, usd in amounts:
+        try:
             account.settle(name, usd)
+        except StoreError as error:
+            if error.code != "unknown_reservation":
+                raise
 
 
 def slice_amounts(store: Store, run: str, slices: Mapping[str, _Share]) -> list[tuple[str, Decimal]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from pipeline.clock import Clock
@@ -18,8 +19,9 @@ from pipeline.store.view import first_problem, fresh_document, unrecorded_gaps
 #: Lines that are appended at once where a run is there already.
 _LINES = 256
 _ZERO = Decimal(0)
-#: USD by the labels of runs.
+#: USD by the labels of runs; the same by UTC day and labels.
 Spend = dict[str, Decimal]
+_DaySpend = dict[tuple[str, str], Decimal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,9 @@ def copy(
     Of a single run the values that are there are read too, and what is damaged is brought anew.
 
     Args:
-        account: The target's: what a run spent today is counted there just before it comes, so that a copy which is
-            cut off counts once more the one run that it was about, and none too little.
+        account: The target's: what a run spent is counted there just before it comes, so that a copy which is cut
+            off counts once more the one run that it was about, and none too little. Of all runs only what they spent
+            today: `copy_account` brings the days before.
 
     Raises:
         RunNotFound: There is no such run.
@@ -64,13 +67,11 @@ def copy(
     if run and not heads:
         raise RunNotFound(f"There is no run {run}.", hint="`./pipeline.sh list` shows the runs there are.", run=run)
     now = clock.now().astimezone(UTC)
-    comes = {} if account is None else _arriving(heads, target, now.date())
+    comes = {} if account is None else _arriving(heads, target, None if run else now.date())
     for head in reversed(heads):
         try:
-            if account is not None:
-                for labels, usd in comes[head.run_id].items():
-                    _count(account, usd, now, labels)
-            yield _copy_run(source, target, head, clock, mend=bool(run))
+            coming = (lambda: None) if account is None else partial(_count_all, account, comes[head.run_id], now)
+            yield _copy_run(source, target, head, clock, coming, mend=bool(run))
         except (PackageMissing, WriteFailed):
             # The target cannot be used, which is no damage of a run.
             raise
@@ -81,27 +82,28 @@ def copy(
 
 def arriving(source: Movable, target: Movable, day: date) -> Spend:
     """Return what the runs that a copy would bring spent on a UTC day, at worst, beyond what is there of them."""
-    return _sum(_arriving(source.heads(), target, day).values())
+    come = _arriving(source.heads(), target, day).values()
+    return _sum({labels: usd for (_, labels), usd in spend.items()} for spend in come)
 
 
-def _arriving(heads: Iterable[Head], target: Movable, day: date) -> dict[str, Spend]:
-    """Return what each run that a copy brings spent on a day beyond what is there of it."""
-    there = {head.run_id: _spent_on(head.document, day) for head in target.heads()}
-    come = {head.run_id: _spent_on(head.document, day) for head in heads}
+def _arriving(heads: Iterable[Head], target: Movable, day: date | None) -> dict[str, _DaySpend]:
+    """Return what each run that a copy brings spent on a day (None: on each) beyond what is there of it."""
+    there = {head.run_id: _spend_of(head.document, day) for head in target.heads()}
+    come = {head.run_id: _spend_of(head.document, day) for head in heads}
     return {
-        name: {labels: max(usd - there.get(name, {}).get(labels, _ZERO), _ZERO) for labels, usd in by_labels.items()}
-        for name, by_labels in come.items()
+        name: {key: max(usd - there.get(name, {}).get(key, _ZERO), _ZERO) for key, usd in spend.items()}
+        for name, spend in come.items()
     }
 
 
-def _spent_on(document: Mapping[str, Any], day: date) -> Spend:
+def _spend_of(document: Mapping[str, Any], day: date | None) -> _DaySpend:
     """Return what a run spent on a day, by the `spend` of its head, or of what is kept of it once it is deleted."""
-    found: Spend = {}
+    found: _DaySpend = {}
     for row in document.get("spend") or ():
-        if row.get("day") == day.isoformat():
-            labels = str(row.get("labels") or "")
+        if row.get("day") and (day is None or row["day"] == day.isoformat()):
+            key = str(row["day"]), str(row.get("labels") or "")
             usd = sum((Decimal(str(row.get(name) or 0)) for name in ("usd", "high")), _ZERO)
-            found[labels] = found.get(labels, _ZERO) + usd
+            found[key] = found.get(key, _ZERO) + usd
     return found
 
 
@@ -127,7 +129,8 @@ def copy_account(source: Account, target: Account, clock: Clock, arriving: Spend
     there, now = target.kept(), clock.now().astimezone(UTC)
     new = {run: sums for run, sums in source.kept().items() if there.get(run) != sums}
     # The account of the source may have been lost, and what was kept of its deleted runs restored.
-    deleted = _sum(_spent_on(sums, now.date()) for sums in new.values())
+    kept = (_spend_of(sums, now.date()) for sums in new.values())
+    deleted = _sum({labels: usd for (_, labels), usd in spend.items()} for spend in kept)
     _bring_days(source, target, now, deleted, arriving)
     set_there = {limit.key for limit in target.limits()}
     for limit in source.limits():
@@ -155,18 +158,22 @@ def _bring_days(source: Account, target: Account, now: datetime, deleted: Spend,
         if day == today:
             more = {labels: max(deleted.get(labels, _ZERO), more.get(labels, _ZERO) - arriving.get(labels, _ZERO))
                     for labels in {**deleted, **more}}  # fmt: skip
-        for labels, usd in more.items():
-            _count(target, usd, datetime.combine(date.fromisoformat(day), now.timetz()), labels)
+        _count_all(target, {(day, labels): usd for labels, usd in more.items()}, now)
 
 
-def _count(target: Account, usd: Decimal, at: datetime, labels: str = "") -> None:
-    if usd > 0:
-        name = target.reserve("store copy", usd, at, None, labels)
-        assert name is not None
-        target.settle(name, usd)
+def _count_all(target: Account, spend: _DaySpend, now: datetime) -> None:
+    for (day, labels), usd in spend.items():
+        if usd > 0:
+            at = datetime.combine(date.fromisoformat(day), now.timetz())
+            name = target.reserve("store copy", usd, at, None, labels)
+            assert name is not None
+            target.settle(name, usd)
 
 
-def _copy_run(source: Movable, target: Movable, head: Head, clock: Clock, *, mend: bool) -> Copied:
+def _copy_run(
+    source: Movable, target: Movable, head: Head, clock: Clock, coming: Callable[[], None], *, mend: bool
+) -> Copied:
+    """Copy a run; `coming` is called before anything of it is there that was not."""
     run = head.run_id
     lines = list(source.read(run))
     if problem := first_problem(lines[0] if lines else None):
@@ -175,12 +182,14 @@ def _copy_run(source: Movable, target: Movable, head: Head, clock: Clock, *, men
     there = [] if before is None else _sound(target, run, mend=mend)
     values = _MissingValues(source, run, there, _wanted(source, run, lines))
     if before is None:
+        coming()
         journal = _made(target, run, lines, values, clock)
     else:
         _same(run, before, lines)
         if len(before) >= len(lines) and not values.names and _parts_there(source, target, run):
             lacks = _joined_words(_holes(lines), values.problem)
             return Copied(run, owned=head.owned, problem=lacks, further=len(before) > len(lines))
+        coming()
         journal = target.open(run)
     try:
         if before is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
@@ -9,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from pipeline.errors import RunNotFound
+from pipeline.records.budgets import Limit
 from pipeline.records.kinds import Gap, StepStarted
 from pipeline.records.values import digest
 from pipeline.store.base import Movable, Store
@@ -186,6 +188,33 @@ def test_spend_of_today_adds_up_where_stores_are_merged(clock: StillClock) -> No
         copy_account(MemoryAccount(clock), account, clock, arriving(source, both, AT.date()))
         list(copy(source, both, clock, account=account))
     assert account.total(AT.date()) == spent
+
+
+def test_copy_of_one_run_counts_what_it_spent_on_each_day_once(clock: StillClock) -> None:
+    """A month's limit counts earlier days, too; a store that has the run knows what it spent."""
+    source, target, account = MemoryStore(clock), MemoryStore(clock), MemoryAccount(clock)
+    run, cost = write(source, small_run()), Decimal("1.85")
+    account.set_limit(Limit("", "month", Decimal(5)))
+    clock.at += timedelta(days=3)
+    for _ in range(2):
+        list(copy(source, target, clock, run, account=account))
+        assert (account.total(AT.date()), account.total(clock.at.date())) == (cost, Decimal(0))
+        assert [each.left for each in account.standings(clock.at)] == [Decimal(5) - cost]
+    assert list(check(target, account)) == []
+    # All of them later: what is there is counted no second time.
+    known = MemoryAccount(clock)
+    assert known.reserve("me", cost, AT, None)
+    copy_account(known, account, clock, arriving(source, target, clock.at.date()))
+    list(copy(source, target, clock, account=account))
+    assert account.total(AT.date()) == cost
+
+
+def test_run_that_is_refused_is_not_counted(clock: StillClock) -> None:
+    source, target, account = MemoryStore(clock), MemoryStore(clock), MemoryAccount(clock)
+    write(source, small_run())
+    write(target, [started(), line(2, StepStarted("other#1"))])
+    (row,) = copy(source, target, clock, account=account)
+    assert (row.parted, account.total(AT.date())) == (True, Decimal(0))
 
 
 def test_copy_that_is_cut_off_counts_the_run_it_was_about_once_more_and_no_other(clock: StillClock) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from pipeline import Event, RunResult
 from pipeline.app.removals import removals, remove
-from pipeline.engine.store_limits import StoreLimits, Ticket
+from pipeline.engine.store_limits import StoreLimits, Ticket, settle_slices
 from pipeline.errors import BudgetExceeded
 from pipeline.records.budgets import Limit, LimitStanding
-from pipeline.store.base import Account
+from pipeline.store.base import Account, Movable
+from pipeline.store.copies import copy
 from pipeline.store.memory import MemoryAccount, MemoryStore
 from pipeline.store.reader import load
 from pipeline.store.url import open_account, open_store
@@ -230,3 +231,20 @@ def test_deleting_a_run_whose_process_died_gives_back_what_it_had_not_spent(tmp_
     remove(store, account, going)
     (one,) = account.standings(CLOCK.now())
     assert (one.tally.spent, one.tally.reserved) == (died.state.total.usd + died.state.total.high, Decimal(0))
+
+
+def test_slices_that_a_copied_run_brings_keep_no_other_from_being_settled(tmp_path: Path) -> None:
+    """They are of the account it comes from: the copy has none of that name."""
+    died = Died(tmp_path / "one")
+    store, account = open_store(url := f"files:{tmp_path / 'two'}"), open_account(f"files:{tmp_path / 'two'}")
+    list(copy(open_store(died.url), cast(Movable, store), CLOCK, died.run, account=account))
+    known = died.state.total.usd + died.state.total.high
+    at = datetime.combine(died.day, datetime.min.time(), UTC)
+    name = str(account.reserve("h:1:x", Decimal(1), at, None))
+    assert account.total(died.day) == known + 1
+    settle_slices(store, account, died.run, {**died.state.slices, name: (at.date().isoformat(), 99)})
+    assert account.total(died.day) == known
+    (going,) = removals(store, [died.run])
+    remove(store, account, going)
+    assert account.total(died.day) == known
+    assert died.run in open_account(url).kept()
