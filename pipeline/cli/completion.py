@@ -12,7 +12,7 @@ from pipeline.cli.options import json_option
 from pipeline.cli.text import say, say_json, table, tell
 from pipeline.extras import PURPOSES, how_to_install, is_installed, packages
 
-_NAME = "pipeline.sh"
+_NAME, _INSTALLED_NAME = "pipeline.sh", "course-pipeline"
 
 
 @click.command("completion")
@@ -30,12 +30,14 @@ def completion(shell: str, as_json: bool) -> None:
 
     found = get_completion_class(shell)
     assert found is not None
-    made = found(root, {}, _NAME, COMPLETE_VARIABLE)
-    script = made.source_template % made.source_vars()
-    # click calls what is on the PATH; this program need not be there.
-    program = f" {shlex.quote(str(environment.home() / _NAME))})"
-    script = script.replace(f"    (( ! $+commands[{_NAME}] )) && return 1\n", "")
-    script = script.replace(" $1)", program).replace(f" {_NAME})", program).strip("\n")
+    installed = environment.is_installed()
+    made = found(root, {}, _INSTALLED_NAME if installed else _NAME, COMPLETE_VARIABLE)
+    script = (made.source_template % made.source_vars()).strip("\n")
+    if not installed:
+        # click calls what is on the PATH; pipeline.sh need not be there.
+        program = f" {shlex.quote(str(environment.home() / _NAME))})"
+        script = script.replace(f"    (( ! $+commands[{_NAME}] )) && return 1\n", "")
+        script = script.replace(" $1)", program).replace(f" {_NAME})", program)
     tell([{"shell": shell, "script": script}], [script], as_json=as_json)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -62,7 +63,9 @@ def report(error: BaseException) -> int:
 
     if isinstance(error, click.ClickException):
         vars(error)["message"] = printable(without_secrets(error.message))
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        warn(said.getvalue().rstrip("\n"))
         return error.exit_code
     if isinstance(error, click.Abort | KeyboardInterrupt):
         warn("Stopped.")

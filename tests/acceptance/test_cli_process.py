@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline import environment
 from tests.said import Cli
 from tests.sample_runs import completed_run, failed_run
 
@@ -138,6 +139,15 @@ def test_completion_script_is_one_its_shell_reads(tmp_path: Path, shell: str) ->
         pytest.skip(f"{shell} is not here to read it")
     checked = subprocess.run([found, "-n"], input=script, capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_installed_copy_completes_and_helps_under_its_own_name(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "is_installed", lambda: True)
+    for shell in ("bash", "zsh", "fish"):
+        script = cli("completion", shell).out
+        assert ("course-pipeline" in script, "pipeline.sh" in script) == (True, False), script
+    said = cli("list", "--lable", "team=maths")
+    assert ("Try 'course-pipeline list --help' for help." in said.err, "pipeline.sh" in said.err) == (True, False)
 
 
 def test_completion_in_bash_offers_what_the_program_says(tmp_path: Path) -> None:
