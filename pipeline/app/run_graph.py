@@ -14,7 +14,7 @@ from pipeline.dot.drawing import in_order
 from pipeline.dot.model import DotEdge, DotGraph, DotNode
 from pipeline.dot.parser import parse as parse_text
 from pipeline.errors import CheckpointCorrupt
-from pipeline.records.run import RunState, Spend
+from pipeline.records.run import RunState, Spend, spend_by
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS, PENDING, SKIPPED
 from pipeline.store.base import Store
 
@@ -49,10 +49,7 @@ def _plain_graph(name: str, pinned: Mapping[str, Any]) -> DotGraph:
 
 def drawn_marks(state: RunState) -> dict[str, tuple[str, str]]:
     """Return by node its last visit's status, how often it was visited, and what all visits cost."""
-    spent: dict[str, Spend] = {}
-    for key, amount in state.spend.items():
-        node = key.step.rpartition("/")[2].partition("#")[0]
-        spent.setdefault(node, Spend()).add(amount)
+    spent = spend_by(state, lambda key: key.step.rpartition("/")[2].partition("#")[0])
     visits = Counter(step.node for step in state.steps.values())
     marks = {}
     for step in state.steps.values():

@@ -16,7 +16,7 @@ from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound
 from pipeline.records.codec import Record
 from pipeline.records.documents import cost_of
 from pipeline.records.redaction import without_secrets
-from pipeline.records.run import RunState, Spend, StepRun, bare, completed_tasks, in_order, item_name
+from pipeline.records.run import RunState, Spend, StepRun, bare, completed_tasks, in_order, item_name, spend_by
 from pipeline.records.statuses import COMPLETED, IN_PROGRESS, PENDING
 from pipeline.records.values import resolve_value
 from pipeline.store.base import Store
@@ -193,9 +193,7 @@ def steps_of(
     store: Store, state: RunState, interrupted: frozenset[str] | set[str] = frozenset(), *, owned: bool = True
 ) -> list[StepView]:
     """Return every visit in order of start, then the nodes that have none yet."""
-    by_step: dict[str, Spend] = {}
-    for key, amount in state.spend.items():
-        by_step.setdefault(key.step, Spend()).add(amount)
+    by_step = spend_by(state, lambda key: key.step)
     reported = {entry.get("step"): entry for entry in state.imported.get("completed_steps") or ()}
     rows = []
     for step in state.steps.values():

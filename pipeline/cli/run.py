@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from pipeline.cli.run_options import EXECUTION, options_of, settings_options
 from pipeline.cli.text import table, tell
 from pipeline.engine.events import Event
 from pipeline.engine.people import Answer, Question
+from pipeline.records.values import read_json
 
 if TYPE_CHECKING:
     from pipeline.app.run_dot import DotOptions
@@ -202,15 +202,11 @@ def read_param(text: str) -> tuple[str, Any]:
     Raises:
         click.UsageError: There is no "=", or nothing before it.
     """
-
-    def refuse(constant: str) -> Any:
-        raise ValueError(constant)
-
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise click.UsageError(f"Invalid --param {text!r}; use KEY=VALUE.")
     try:
-        return name.strip(), json.loads(value, parse_constant=refuse)
+        return name.strip(), read_json(value)
     except ValueError:
         return name.strip(), value
 

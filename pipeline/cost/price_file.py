@@ -80,7 +80,6 @@ class PriceFile:
 
     @property
     def models(self) -> Collection[str]:
-        """Return the models named in the file."""
         return self._entries
 
     def has(self, model: str) -> bool:

@@ -64,7 +64,6 @@ class Posting:
 
     @property
     def exact(self) -> bool:
-        """Return whether all of it is exactly known."""
         if self.row is not None:
             return self.row.state == EXACT
         return not (self.outcome == OPEN or self.spend.high or self.spend.unpriced or self.spend.unbounded)

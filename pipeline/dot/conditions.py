@@ -147,7 +147,6 @@ class Condition:
     part: Part | None
 
     def holds(self, lookup: Lookup) -> bool:
-        """Return whether it holds for these values."""
         return self.part is None or self.part.holds(lookup)
 
     def clauses(self) -> Iterator[tuple[Clause, bool]]:

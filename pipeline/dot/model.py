@@ -133,7 +133,6 @@ class DotGraph(Attributed):
         return self._incoming.get(node, ())
 
     def edge(self, edge_id: str) -> DotEdge | None:
-        """Return the edge of that id, if there is one."""
         return self._by_id.get(edge_id)
 
     @property

@@ -86,7 +86,6 @@ class _Draft:
     own: set[str] = field(default_factory=set)
 
     def node(self, name: str) -> DotNode:
-        """Return it as a node."""
         classes = list(self.groups)
         if "class" in self.attributes:
             own = as_text(self.attributes["class"]).replace(",", " ").split()

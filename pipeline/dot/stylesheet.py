@@ -41,7 +41,6 @@ class Rule:
         return {"*": _ANY, ".": _CLASS, "#": _ID}.get(self.selector[0], _SHAPE)
 
     def fits(self, node: DotNode) -> bool:
-        """Return whether the rule is about the node."""
         name = self.selector[1:].strip('"')
         if self.weight == _SHAPE:
             return node.shape == self.selector

@@ -55,10 +55,6 @@ class Tokens:
             kinds(body if kind == "mark" else kind)
             texts(body)
             offsets(match.start(kind))
-        if self.kinds[-1:] != [END]:
-            kinds(END)
-            texts("")
-            offsets(len(text))
 
     def offset(self, at: int) -> int:
         """Return where the token of that index begins; from 0."""

@@ -120,7 +120,6 @@ class Canvas:
         self._seen += [at for pair in listed for at in pair]
 
     def circle(self, at: Point, radius: float, style: str = "") -> None:
-        """Draw a circle."""
         self._parts.append(el("circle", cx=_n(at[0]), cy=_n(at[1]), r=_n(radius), **_style(style)))
         self._round(at, radius, radius, 0, 360)
 
@@ -135,7 +134,7 @@ class Canvas:
         self._parts.append(el("circle", cx=_n(at[0]), cy=_n(at[1]), r=_n(radius), fill="currentColor", stroke="none"))
         self._round(at, radius, radius, 0, 360)
 
-    def arc(self, at: Point, radius: float, start: float, turn: float, style: str = "", ink: bool = True) -> None:
+    def arc(self, at: Point, radius: float, start: float, turn: float, style: str = "") -> None:
         """Draw an arc from an angle, turning so many degrees over up."""
         a, b = polar(at, radius, start), polar(at, radius, start + turn)
         large, sweep = int(abs(turn) > 180), int(turn < 0)
@@ -143,7 +142,7 @@ class Canvas:
         if "fill" in style:
             d += f"L{_n(at[0])} {_n(at[1])}Z"
         self._parts.append(el("path", d=d, **_style(style)))
-        self._round(at, radius, radius, start, turn, ink)
+        self._round(at, radius, radius, start, turn)
 
     def arrow(self, start: Point, end: Point, style: str = "") -> None:
         """Draw a line with a head at its end."""
@@ -248,9 +247,7 @@ class Canvas:
                 x, y = middle(start, end, step / steps)
                 self._ink.add((int(x // _CELL), int(y // _CELL)))
 
-    def _round(
-        self, at: Point, across: float, up: float, start: float, turn: float, ink: bool = True, mark: bool = True
-    ) -> list[Point]:
+    def _round(self, at: Point, across: float, up: float, start: float, turn: float, mark: bool = True) -> list[Point]:
         """Return points of an arc; mark them as taken."""
         count = max(4, int(abs(turn) / 10))
         turns = [math.radians(start + turn * step / count) for step in range(count + 1)]
@@ -258,7 +255,7 @@ class Canvas:
         if mark:
             self._seen += made
             for a, b in itertools.pairwise(made):
-                self._mark(a, b, ink)
+                self._mark(a, b, True)
         return made
 
     def _place(self, label: _Label) -> None:

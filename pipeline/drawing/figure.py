@@ -37,7 +37,9 @@ def warnings(figure: Data) -> list[str]:
 
 def numbers(figure: Data) -> list[str]:
     """Return the numbers that a figure gives, as printed, in its order."""
-    return list(dict.fromkeys(found for entry in _given(_read(figure)) for found in printed_numbers(_data(entry))))
+    read = _read(figure)
+    given = [entry for entry in read.entries if entry.line.given and not read.hides(entry.line.hidden)]
+    return list(dict.fromkeys(found for entry in given for found in printed_numbers(_data(entry))))
 
 
 def title(figure: Data) -> str:
@@ -111,10 +113,6 @@ def _read_lines(kind: FigureKind | None, name: str, raw: tuple[str, ...]) -> Fig
         except ArithmeticError:
             figure.faults.append("nothing can be drawn from these values")
     return figure
-
-
-def _given(figure: FigureLines) -> list[FigureEntry]:
-    return [entry for entry in figure.entries if entry.line.given and not figure.hides(entry.line.hidden)]
 
 
 def _said(figure: FigureLines, entry: FigureEntry) -> str:

@@ -56,7 +56,6 @@ class Line:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The name as a pattern."""
         parts = re.split(r"\{(\w+)\}", self.key)
         return re.compile(
             "".join(_PLACES[part] if at % 2 else re.escape(part) for at, part in enumerate(parts)) + r"\Z"

@@ -39,7 +39,6 @@ def _fine(
 
 
 def _every_other(marks: list[float]) -> list[float]:
-    """Return every other mark, 0 among them."""
     step = marks[1] - marks[0]
     return [mark for mark in marks if round(mark / step) % 2 == 0]
 

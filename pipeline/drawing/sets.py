@@ -11,6 +11,8 @@ _PARTS: dict[frozenset[int], Point] = {
     frozenset((0,)): (52, 72), frozenset((1,)): (198, 72), frozenset((2,)): (125, 200), frozenset((0, 1)): (125, 66),
     frozenset((0, 2)): (80, 138), frozenset((1, 2)): (170, 138), frozenset((0, 1, 2)): (125, 112),
 }  # fmt: skip
+#: The lines that say what is in a part.
+_LINES = ("both", "all", "neither", "{name} only", "{name} and {name}")
 
 
 def venn(figure: FigureLines, canvas: Canvas) -> None:
@@ -27,7 +29,7 @@ def venn(figure: FigureLines, canvas: Canvas) -> None:
         canvas.circle(heart, radius, "fill")
     bottom = 182 if two else 232
     canvas.rect(0, 0, 264 if two else 250, bottom)
-    told = [(entry, _part(sets, entry)) for entry in figure.entries if _parts(entry)]
+    told = [(entry, _part(sets, entry)) for entry in figure.entries if entry.line.key in _LINES]
     seen: set[frozenset[int]] = set()
     at: Point
     for entry, part in told:
@@ -44,10 +46,6 @@ def venn(figure: FigureLines, canvas: Canvas) -> None:
             canvas.text(line, at[0], at[1] + (n - (len(lines) - 1) / 2) * SIZE, style=free(entry.value))
     for name, x, anchor in zip(sets, (10, 254 if two else 240, 250), ("start", "end", "end"), strict=False):
         canvas.text(name, x, -12 if x < 250 or two else bottom + 13, anchor, "strong")
-
-
-def _parts(entry: FigureEntry) -> bool:
-    return entry.line.key in ("both", "all", "neither", "{name} only", "{name} and {name}")
 
 
 def _part(sets: tuple[str, ...], entry: FigureEntry) -> frozenset[int]:

@@ -211,7 +211,6 @@ class Function:
     node: MathNode
 
     def __call__(self, x: float) -> float | None:
-        """Return the value at x."""
         try:
             made = approximate(self.node, dict.fromkeys(self.node.letters, x))
         except NotReadError:

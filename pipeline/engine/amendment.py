@@ -47,11 +47,10 @@ def amend(
     clock: Clock,
     decide: Callable[[RunState], Sequence[Fact]],
     view: HeadView | None = None,
-    blobs: Sequence[bytes] = (),
 ) -> RunState:
     """Append what `decide` makes of the run as it is now, durable on return; return the state after it.
 
-    What `decide` raises passes through, and nothing is recorded then. `blobs` are stored before the facts.
+    What `decide` raises passes through, and nothing is recorded then.
 
     Raises:
         RunNotFound, RunLocked, CheckpointCorrupt, SchemaTooNew: As Store.open.
@@ -59,8 +58,6 @@ def amend(
     """
 
     def record(recorder: Recorder) -> None:
-        for data in blobs:
-            recorder.put_blob(data)
         if facts:
             # One write: a decision on many calls is recorded whole or not at all.
             recorder.append(facts[0], follow=facts[1:])

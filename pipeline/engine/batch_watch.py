@@ -77,7 +77,6 @@ class BatchWatch:
                 searching = min(searching * 2, _LONGEST_LOOKING_SECONDS)
 
     def _leave(self, runs: list[BatchRun]) -> NoReturn:
-        """Leave what is out to the provider."""
         shown = [run.batch for run in runs if run.batch and run.nonce not in self._searches]
         hidden = [run for run in runs if run.batch not in shown]
         words = [f"The provider works on {', '.join(shown)}."] if shown else []

@@ -6,11 +6,11 @@ import json
 import re
 from dataclasses import dataclass, field
 
-from pipeline.errors import CheckpointCorrupt
 from pipeline.records.kinds import Invalidated
 from pipeline.records.run import RunState, bare
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Store
+from pipeline.store.reader import is_sound
 
 _HASH = re.compile("[0-9a-f]{64}")
 _MOST_NAMED = 5
@@ -64,7 +64,7 @@ def find(store: Store, state: RunState) -> MissingValues:
     if not wanted:
         return MissingValues()
     gone = wanted.difference(store.blobs(state.run_id))
-    gone.update(blob for blob in wanted & blamed if not _is_there(store, state.run_id, blob))
+    gone.update(blob for blob in wanted & blamed if not is_sound(store, state.run_id, blob))
     steps: dict[str, str] = {}
     for path, what, blob in of_steps:
         if blob in gone:
@@ -92,11 +92,3 @@ def _referred(state: RunState) -> tuple[list[tuple[str, str, str]], list[tuple[s
                 of_tasks.append((path, name, str(json.loads(task.value)["$blob"])))
     blamed = {name for error in errors if error for name in _HASH.findall(str(error.get("message", "")))}
     return of_steps, of_tasks, blamed
-
-
-def _is_there(store: Store, run: str, blob: str) -> bool:
-    try:
-        store.get_blob(run, blob)
-    except CheckpointCorrupt:
-        return False
-    return True

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from pipeline.records.values import read_json
+
 Schema = Any
 
 _TYPES: Mapping[str, Callable[[Any], bool]] = {
@@ -34,11 +36,11 @@ def json_in(text: str) -> Any:
     """
     text = text.strip().removeprefix("\ufeff")
     try:
-        return _loaded(text)
+        return read_json(text)
     except ValueError:
         begin, end = text.find("{"), text.rfind("}") + 1
         try:
-            return _loaded(text[begin:end])
+            return read_json(text[begin:end])
         except ValueError:
             pass
         # The fault of the whole text says more.
@@ -53,7 +55,7 @@ def unwrapped(value: Any) -> Iterator[Any]:
             (value,) = value.values() if isinstance(value, dict) else value
         elif isinstance(value, str):
             try:
-                value = _loaded(value)
+                value = read_json(value)
             except (ValueError, RecursionError):
                 return
         else:
@@ -61,18 +63,10 @@ def unwrapped(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _loaded(text: str) -> Any:
-    return json.loads(text, parse_constant=_no_constant)
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
-
-
 def fitting(text: str, schema: Mapping[str, Any]) -> str | None:
     """Return a text that is JSON as a schema describes it, else what it wraps of that form; None: neither."""
     with suppress(ValueError, RecursionError):
-        if _is_of_form(_loaded(text), schema):
+        if _is_of_form(read_json(text), schema):
             return text
     with suppress(ValueError, RecursionError):
         for value in unwrapped(json_in(text)):

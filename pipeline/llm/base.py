@@ -112,7 +112,6 @@ class Request:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Request:
-        """Return the request that `to_json` wrote."""
         return cls(
             data["model"],
             [Message(turn["role"], turn["text"]) for turn in data["messages"]],
@@ -197,7 +196,6 @@ class Reply:
         return self.stop_reason in CUT_OFF
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is recorded."""
         return {
             "text": self.text,
             "stop_reason": self.stop_reason,

@@ -39,7 +39,6 @@ class ScriptedModel:
         paid: bool = False,
         author: str = "model",
         provider: str = ANTHROPIC,
-        warnings: Sequence[str] = (),
     ) -> None:
         """Take the script.
 
@@ -59,7 +58,7 @@ class ScriptedModel:
             text = "ScriptedModel was given a text; it takes a list of replies, or a function of the request."
             raise ConfigError(text, code="invalid_argument", argument="replies", hint='Write ScriptedModel(["…"]).')
         self._script = replies if callable(replies) else _in_turn(replies)
-        self._info = ModelInfo(model_id, paid=paid, author=author, provider=provider, warnings=tuple(warnings))
+        self._info = ModelInfo(model_id, paid=paid, author=author, provider=provider)
         self._lock = threading.Lock()
 
     @property

@@ -22,6 +22,7 @@ from pipeline.maths.numbers import (
     MAX_POWER,
     EvaluationError,
     UndefinedValue,
+    bits,
     is_number,
     is_zero,
     measured,
@@ -181,7 +182,7 @@ def _check(node: ast.AST, source: str, text: str) -> None:
         if not _NUMBER.fullmatch(digits):
             raise EvaluationError(f"{_short(text)}: {digits or node.value!r} is not a plain number")
         number = Fraction(digits)
-        if _bits(number) > MAX_BITS:
+        if bits(number) > MAX_BITS:
             raise EvaluationError(f"{_short(text)}: a number is too long")
         node.value = number  # type: ignore[assignment]
     elif isinstance(node, ast.Call):
@@ -303,7 +304,7 @@ def _power(base: Value, exponent: Value) -> Value:
     if not isinstance(exponent, Fraction) or abs(exponent) > MAX_POWER:
         raise EvaluationError(f"a power is a number between -{MAX_POWER} and {MAX_POWER}")
     if isinstance(base, Fraction) and exponent.denominator == 1:
-        if _bits(base) * abs(exponent) > MAX_BITS + abs(exponent):
+        if bits(base) * abs(exponent) > MAX_BITS + abs(exponent):
             raise EvaluationError(f"a number of more than {MAX_BITS:,} bits")
         return base ** int(exponent)
     if not isinstance(base, tuple | list) and exponent < 0 and is_zero(base):
@@ -320,10 +321,6 @@ def _plain(left: Value, right: Value, operation: Callable[[Any, Any], Any]) -> V
 _OPERATIONS: Mapping[type[ast.operator], Callable[[Value, Value], Value]] = {
     ast.Add: _add, ast.Sub: _subtract, ast.Mult: _times, ast.Div: _divide, ast.Pow: _power,
 }  # fmt: skip
-
-
-def _bits(number: Fraction) -> int:
-    return max(number.numerator.bit_length(), number.denominator.bit_length())
 
 
 def _finite(value: Value, text: str) -> Value:

@@ -53,6 +53,11 @@ def symbolic(value: Any) -> Any:
     return value
 
 
+def bits(value: Fraction) -> int:
+    """Return the length of the longer part of a fraction."""
+    return max(value.numerator.bit_length(), value.denominator.bit_length())
+
+
 def measured(value: Any) -> Any:
     """Return a value as a Fraction where it is one.
 
@@ -66,7 +71,7 @@ def measured(value: Any) -> Any:
         return value
     if not isinstance(value, Fraction):
         value = _exact(value)
-    if isinstance(value, Fraction) and max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_BITS:
+    if isinstance(value, Fraction) and bits(value) > MAX_BITS:
         raise EvaluationError(f"a number of more than {MAX_BITS:,} bits", code="too_large")
     return value
 

@@ -186,7 +186,6 @@ class Lines:
         return [known.value for known in self._known.get(name, ())]
 
     def learn(self, name: str, value: Value, off: Value = _ZERO) -> None:
-        """Give a letter a value."""
         found = self._known.setdefault(name, [])
         if not any(equal(known.value, value) for known in found):
             found.append(Known(value, off))
@@ -231,7 +230,8 @@ class Lines:
         try:
             truth = self._truth(left, sign, right)
         except DivisionByNoughtError:
-            return LineVerdict(None if left.node.letters | right.node.letters else False, _by_nought(left, right))
+            lettered = left.node.letters | right.node.letters
+            return LineVerdict(None if lettered else False, f"{left.text} = {right.text} divides by nought")
         except NotReadError:
             return LineVerdict(None)
         if truth is not False:
@@ -426,10 +426,6 @@ def _true(line: PrintedStatement, name: str, at: float) -> bool:
         for left, right in zip(line.sides, line.sides[1:], strict=False)
     ]
     return all(_ORDERS[sign](round(gap, 7), 0) for sign, gap in zip(line.relations, gaps, strict=True))
-
-
-def _by_nought(left: PrintedSide, right: PrintedSide) -> str:
-    return f"{left.text} = {right.text} divides by nought"
 
 
 def _said(left: PrintedSide, sign: str, right: PrintedSide) -> str:

@@ -111,7 +111,6 @@ class Limit:
         return "".join(f"--label {each} " for each in filter(None, self.labels.split(","))) + f"--per {self.per}"
 
     def to_json(self) -> dict[str, str]:
-        """Return it as it is stored."""
         return {"labels": self.labels, "per": self.per, "usd": str(self.usd)}
 
     @classmethod
@@ -166,7 +165,6 @@ class LimitStanding:
         return self.limit.usd - self.tally.total
 
     def to_json(self) -> dict[str, Any]:
-        """Return it for programs."""
         return {
             "label": self.limit.labels or None, "per": self.limit.per, "since": self.window.first or None,
             "until": self.window.last or None, "limit_usd": self.limit.usd, "spent_usd": self.tally.spent,

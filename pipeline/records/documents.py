@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from pipeline.records.charge import INPUT_KINDS, TOKEN_KINDS
-from pipeline.records.run import RunState, Spend, StepRun, bare, full
+from pipeline.records.run import RunState, Spend, StepRun, bare, full, spend_by
 from pipeline.records.statuses import COMPLETED, PENDING, SKIPPED
 from pipeline.records.structure import HEAD
 
@@ -113,7 +113,7 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
         journal_bytes: Length of the journal that the state was read from.
         nodes: All nodes of the graph in order of declaration, for n/4; () if unknown.
     """
-    sums = _by_step(state)
+    sums = spend_by(state, lambda key: key.step)
     done = [step for step in state.steps.values() if step.status == COMPLETED]
     done.sort(key=lambda step: step.ended_seq)
     imported = _imported_steps(state)
@@ -278,13 +278,6 @@ def large_keys(document: Mapping[str, Any]) -> list[str]:
 
 def _size(value: Any) -> int:
     return len(json.dumps(value, separators=(",", ":")))
-
-
-def _by_step(state: RunState) -> dict[str, Spend]:
-    sums: dict[str, Spend] = {}
-    for key, spend in state.spend.items():
-        sums.setdefault(key.step, Spend()).add(spend)
-    return sums
 
 
 def _imported_steps(state: RunState) -> dict[str, Mapping[str, Any]]:

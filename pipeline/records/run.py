@@ -341,6 +341,14 @@ def item_name(path: str, task: str | None) -> str:
     return f"{step}/{task.removeprefix(f'{node}/')}" if task else step
 
 
+def spend_by(state: RunState, name: Callable[[SpendKey], str]) -> dict[str, Spend]:
+    """Return the spend of a run by the names that its keys are given."""
+    sums: dict[str, Spend] = {}
+    for key, spend in state.spend.items():
+        sums.setdefault(name(key), Spend()).add(spend)
+    return sums
+
+
 def slot_of(state: RunState, path: str, task: str | None, attempt: int) -> tuple[str, str | None, int]:
     """Return where the replies of an attempt are kept: with those of the first one whose replies it hears."""
     return path, task, min(state.heard_from.get((path, task), attempt), attempt)

@@ -99,7 +99,6 @@ class TaskTable(MutableMapping[str, TaskRun]):
         return made
 
     def count_completed(self) -> int:
-        """Return how many of them completed."""
         listed = sum(type(row) is bytes or self._run(row).status == COMPLETED for row in self._rows.values())
         return listed + self.unlisted
 

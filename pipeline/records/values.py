@@ -90,7 +90,7 @@ def compact_encoder(default: Callable[[Any], Any], *, sort_keys: bool = False) -
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is not JSON")
+    raise ValueError(f"{text} is no JSON number")
 
 
 _scan = json.scanner.make_scanner(json.JSONDecoder(parse_constant=_no_number))  # type: ignore[attr-defined]
@@ -134,6 +134,15 @@ def decode_value(text: bytes) -> Any:
         ValueError, StopIteration: It is no JSON.
     """
     return _scan(text.decode("ascii"), 0)[0]
+
+
+def read_json(text: str) -> Any:
+    """Return the value that foreign JSON text says.
+
+    Raises:
+        ValueError, RecursionError: It is no JSON; NaN and infinity are none.
+    """
+    return json.loads(text, parse_constant=_no_number)
 
 
 def reference(name: str, size: int) -> dict[str, Any]:

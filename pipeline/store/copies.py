@@ -14,6 +14,8 @@ from pipeline.errors import CheckpointCorrupt, PackageMissing, PipelineError, Ru
 from pipeline.records.lines import line_seq
 from pipeline.store.base import Account, Head, Journal, Movable
 from pipeline.store.integrity import values_of
+from pipeline.store.reader import is_sound
+from pipeline.store.recovery import text_of
 from pipeline.store.view import first_problem, fresh_document, unrecorded_gaps
 
 #: Lines that are appended at once where a run is there already.
@@ -220,20 +222,12 @@ def _wanted(source: Movable, run: str, lines: list[bytes]) -> set[str]:
 def _sound(target: Movable, run: str, *, mend: bool) -> list[str]:
     """Return the values that need not be brought."""
     there = target.blobs(run)
-    return [blob for blob in there if _is_sound(target, run, blob)] if mend else there
-
-
-def _is_sound(target: Movable, run: str, blob: str) -> bool:
-    try:
-        target.get_blob(run, blob)
-    except CheckpointCorrupt:
-        return False
-    return True
+    return [blob for blob in there if is_sound(target, run, blob)] if mend else there
 
 
 def _made(target: Movable, run: str, lines: list[bytes], values: Iterable[bytes], clock: Clock) -> Journal:
     try:
-        return target.create_named(run, _joined(lines), values, at=clock.now())
+        return target.create_named(run, text_of(lines), values, at=clock.now())
     except StoreError:
         if _there(target, run) is None:
             raise
@@ -328,7 +322,3 @@ def _append(journal: Journal, lines: list[bytes]) -> None:
     for begin in range(0, len(lines), _LINES):
         some = [line + b"\n" for line in lines[begin : begin + _LINES]]
         journal.append(line_seq(some[0]), some)
-
-
-def _joined(lines: list[bytes]) -> bytes:
-    return b"".join(line + b"\n" for line in lines)

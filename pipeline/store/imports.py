@@ -17,7 +17,7 @@ from pipeline.records.structure import HEAD
 from pipeline.records.values import encode_value
 
 
-def import_lines(document: Mapping[str, Any], now: datetime, source: str = "import") -> list[bytes]:
+def import_lines(document: Mapping[str, Any], now: datetime) -> list[bytes]:
     """Return run_started and snapshot, dated as the document says.
 
     Raises:
@@ -36,7 +36,7 @@ def import_lines(document: Mapping[str, Any], now: datetime, source: str = "impo
     began, changed = _time(document.get("started_at"), now), _time(document.get("updated_at"), now)
     return [
         encode_line(1, began, 1, encode_fact(started)),
-        encode_line(2, changed, 1, encode_fact(Snapshot(document=document, source=source))),
+        encode_line(2, changed, 1, encode_fact(Snapshot(document=document, source="import"))),
     ]
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from pipeline.errors import CheckpointCorrupt, PipelineError, RunNotFound, StoreError
+from pipeline.errors import PipelineError, RunNotFound, StoreError
 from pipeline.records.codec import Record, decode_line
 from pipeline.records.fold import Builder, fold
 from pipeline.records.kinds import CallStarted, DayReserved, Decision, Gap, RunResumed, RunStarted, StepCompleted
 from pipeline.records.lines import LineDamaged, line_seq
 from pipeline.store.base import Account, Head, Movable
+from pipeline.store.reader import is_sound
 from pipeline.store.view import first_problem, records_in
 
 _REFERENCE = re.compile(rb'\$blob\\*":\\*"([0-9a-f]{64})')
@@ -170,9 +171,7 @@ def _told(store: Movable, run: str, head: Head, lines: list[bytes]) -> Iterator[
 
 def _values(store: Movable, run: str, stored: set[str], wanted: set[str]) -> Iterator[Problem]:
     for blob in sorted(stored | wanted):
-        try:
-            store.get_blob(run, blob)
-        except CheckpointCorrupt:
+        if not is_sound(store, run, blob):
             what = "damaged" if blob in stored else "missing"
             needs = "a record refers to it" if blob in wanted else "no record refers to it"
             yield Problem(run, f"The value {blob} is {what}; {needs}.", blob in wanted)

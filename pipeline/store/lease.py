@@ -14,6 +14,7 @@ from typing import Any
 
 from pipeline.clock import Clock, SystemClock, iso
 from pipeline.errors import PipelineError
+from pipeline.files import parse_json
 from pipeline.store.backend import Fenced, Tail
 from pipeline.store.lock import drop_in_children
 from pipeline.store.owner import alive, process
@@ -36,6 +37,15 @@ def holder(since: datetime, **more: Any) -> dict[str, Any]:
         more: What else the backend keeps there, such as an id that tells this taking from all others.
     """
     return {**process(), "since": iso(since), **more}
+
+
+def parse(text: bytes | str) -> dict[str, Any]:
+    """Return the owner that a lease names; {} where it names none, or cannot be read."""
+    try:
+        owner = parse_json(text)
+    except ValueError:
+        return {}
+    return owner if isinstance(owner, dict) else {}
 
 
 def taken(place: str, name: str, epoch: int) -> None:

@@ -169,7 +169,6 @@ class MemoryStore(RunStore):
         super().__init__(self.memory, clock)
 
     def account(self) -> MemoryAccount:
-        """Return the account of the same process."""
         return MemoryAccount(self._clock, self.memory)
 
 

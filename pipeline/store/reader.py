@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from pipeline.errors import RunNotFound, SchemaTooNew
+from pipeline.errors import CheckpointCorrupt, RunNotFound, SchemaTooNew
 from pipeline.records.codec import Record, decode_line
 from pipeline.records.fold import Builder
 from pipeline.records.kinds import FORMAT, Fact, Gap, Invalidated, RunStarted, Snapshot, TaskCompleted, UnknownFact
@@ -196,6 +196,15 @@ def _is_of(head: Head, pipeline: str | None) -> bool:
 def kept_spend(store: Store, account: Account) -> Mapping[str, Mapping[str, Any]]:
     """Return the sums of runs that are really gone: a row counts only while no run of that id exists."""
     return {run: sums for run, sums in account.kept().items() if not _exists(store, run)}
+
+
+def is_sound(store: Store, run: str, blob: str) -> bool:
+    """Return whether a value is there and undamaged."""
+    try:
+        store.get_blob(run, blob)
+    except CheckpointCorrupt:
+        return False
+    return True
 
 
 def _exists(store: Store, run: str) -> bool:

@@ -63,11 +63,12 @@ def kept_whole(run: str, place: str) -> bytes:
         if name == run:
             with emergency.claimed(file, run) as kept:
                 if lines := kept.whole:
-                    return _text(lines)
+                    return text_of(lines)
     return b""
 
 
-def _text(lines: Iterable[bytes]) -> bytes:
+def text_of(lines: Iterable[bytes]) -> bytes:
+    """Return lines without their ends as a journal holds them."""
     return b"".join(line + b"\n" for line in lines)
 
 
@@ -107,7 +108,7 @@ def _opened(store: Movable, run: str, kept: emergency.KeptRecords) -> tuple[Jour
         lines = kept.whole
         if not lines or "/" in run:
             raise
-        return store.create_named(run, _text(lines), at=parse_iso(decode_line(lines[-1]).at)), len(lines)
+        return store.create_named(run, text_of(lines), at=parse_iso(decode_line(lines[-1]).at)), len(lines)
 
 
 def append_missing(store: Store, journal: Journal, kept: emergency.KeptRecords) -> int:

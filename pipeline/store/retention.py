@@ -12,7 +12,7 @@ from pipeline.clock import parse_iso
 from pipeline.errors import CheckpointCorrupt, RunLocked, RunNotFound
 from pipeline.records.documents import spend_rows
 from pipeline.records.fold import spent
-from pipeline.records.run import BatchRun, RunState, Spend
+from pipeline.records.run import RunState, Spend, spend_by
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.base import Account, Head, Store
 from pipeline.store.owner import seen_now
@@ -61,16 +61,14 @@ def removal(store: Store, run: str) -> Removal:
     parts: Callable[[str], list[str]] | None = getattr(store, "parts", None)
     journals = [run, *(f"{run}/{path}" for path in (parts(run) if parts is not None else ()))]
     lines = [len(line) for each in journals for line in store.read(each)]
-    out = [batch.batch for batch in state.batches.values() if batch.batch and _is_out(state, batch)]
+    out = [
+        each.batch for each in state.batches.values() if each.batch and state.open_calls.keys() & each.calls.values()
+    ]
     detail = seen_now({"status": state.status, "status_detail": state.detail}, owned=False).get("status_detail")
     return Removal(
         run, state.pipeline, state.status, detail or state.detail, len(lines), sum(lines), len(store.blobs(run)),
         spent(state), out, run_sums(state),
     )  # fmt: skip
-
-
-def _is_out(state: RunState, batch: BatchRun) -> bool:
-    return any(call in state.open_calls for call in batch.calls.values())
 
 
 def remove(store: Store, account: Account, going: Removal) -> None:
@@ -142,9 +140,7 @@ def sweep(store: Store, now: datetime) -> list[str]:
 
 def run_sums(state: RunState) -> dict[str, Any]:
     """Return what the account keeps of a run: its course, its spend in sums and by UTC day; money as decimal text."""
-    by_day: dict[str, Spend] = {}
-    for key, spend in state.spend.items():
-        by_day.setdefault(key.day, Spend()).add(spend)
+    by_day = spend_by(state, lambda key: key.day)
     return {
         "pipeline": state.pipeline,
         "claim": list(state.claim) if state.claim else None,

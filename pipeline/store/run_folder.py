@@ -134,7 +134,6 @@ class RunFolder(RunStore):
         return self.backend.run_id
 
     def account(self) -> FileAccount:
-        """Return the account in the run's folder."""
         return FileAccount(self.root, self._clock, disk=self.backend.disk)
 
     def create(

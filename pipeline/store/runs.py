@@ -417,7 +417,6 @@ class RunStore:
         return self.backend.is_there()
 
     def account(self) -> Account:
-        """Return the account of the same backend."""
         return BackendAccount(self.backend, self._clock)
 
     # --- shared ---

@@ -139,7 +139,6 @@ class StepDifference:
         return not (self.outputs or self.artifacts or self.items)
 
     def to_json(self) -> dict[str, Any]:
-        """Return one of the steps of `diff --json`."""
         return {
             "step": self.step,
             "statuses": list(self.statuses),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -15,7 +14,7 @@ from pipeline.graph.model import Graph
 from pipeline.records.redaction import holds_key
 from pipeline.records.run import WHOLE, RunState, StepRun, bare
 from pipeline.records.statuses import COMPLETED
-from pipeline.records.values import decode_value, encode_value, value_hash
+from pipeline.records.values import decode_value, encode_value, read_json, value_hash
 from pipeline.travel.points import Unknown
 from pipeline.travel.values import Reader
 
@@ -275,11 +274,7 @@ def read_assignments(texts: Sequence[str]) -> dict[str, Any]:
         if not equals or not name.strip():
             raise ConfigError(f"Invalid --set {text!r}; use KEY=VALUE.", code="invalid_override", hint=_FORMS)
         try:
-            found[name.strip()] = json.loads(value, parse_constant=_refuse)
+            found[name.strip()] = read_json(value)
         except ValueError:
             found[name.strip()] = value
     return found
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(name)

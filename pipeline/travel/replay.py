@@ -124,7 +124,6 @@ class _Replay:
         self._run = ""
 
     def run(self) -> Replayed:
-        """Run it and compare."""
         final = self._recording.final
         facts, blobs = self._recording.beginning(digest(canonical(self._graph.to_json())))
         now = SystemClock().now()

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
+from pipeline.engine.sources import fact_at
 from pipeline.errors import CheckpointCorrupt
-from pipeline.records.codec import decode_line
 from pipeline.records.fold import KEEP_BYTES
 from pipeline.records.kinds import TaskCompleted
-from pipeline.records.run import CallRun, RunState, TaskRun, bare
+from pipeline.records.run import CallRun, RunState, TaskRun, bare, spend_by
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.values import INLINE_LIMIT, decode_value, digest, encode_value, is_reference, reference
 from pipeline.store.base import Store
@@ -44,8 +44,7 @@ class Reader:
         """
         if task.value is not None:
             return task.value
-        line = next(iter(self._store.read(self._run, after=task.seq - 1)), None)
-        fact = None if line is None else decode_line(line).fact
+        fact = fact_at(self._store, self._run, task.seq)
         if not isinstance(fact, TaskCompleted):
             raise CheckpointCorrupt(
                 f"Run {self._run}: the value of {bare(path)}/{key} cannot be read back.", code="value_lost"
@@ -53,16 +52,12 @@ class Reader:
         return fact.value
 
     def task(self, path: str, key: str, task: TaskRun) -> Any:
-        """Return what a task made."""
         return self.whole(json.loads(self.task_text(path, key, task)))
 
 
 def usd_by_step(state: RunState) -> dict[str, Decimal]:
     """Return exact spend by step, as people name it; imported totals are not in it."""
-    sums: dict[str, Decimal] = {}
-    for key, spend in state.spend.items():
-        sums[key.step] = sums.get(key.step, Decimal(0)) + spend.usd
-    return sums
+    return {step: spend.usd for step, spend in spend_by(state, lambda key: key.step).items()}
 
 
 class BlobCollector:

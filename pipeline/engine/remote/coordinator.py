@@ -53,18 +53,15 @@ _NOTHING = Decimal(0)
 
 
 def maps_on(
-    executor: Executor, store_url: str, definition: Definition, setup: Setup, *, near: bool = False
+    executor: Executor, store_url: str, definition: Definition, setup: Setup
 ) -> Callable[[ActiveRun], MapRunner]:
     """Return what Setup.map_runner must be, so that maps go to an executor.
-
-    Args:
-        near: The workers are processes of this host, whatever the executor is.
 
     Raises:
         ConfigError: The workers cannot share the store, or cannot be sent what the tasks need.
     """
     check_options(setup.options)
-    check_store(store_url, near=near or isinstance(executor, _NEAR))
+    check_store(store_url, near=isinstance(executor, _NEAR))
     spec = {"store": plain_url(store_url), "opener": _OPENER, "tools": packed(definition, setup)}
     return lambda running: Coordinator(running, executor, spec)
 
@@ -235,7 +232,6 @@ class _RemoteMap:
 
     @property
     def _ceiling(self) -> Ceiling | None:
-        """Return the ceiling, where calls have one."""
         caller = self.running.caller
         return None if caller is None or caller.ledger.ceiling.limit is None else caller.ledger.ceiling
 

@@ -55,7 +55,6 @@ class NodeBoundary(NamedTuple):
     wishes: frozenset[str] | None = None
 
     def is_shown(self, policy: str) -> bool:
-        """Return whether a policy shows it."""
         if self.kind in (BEFORE, AFTER) and self.wishes is not None:
             return self.kind in self.wishes
         return self.kind in (ERROR, INTERRUPT) or self.kind in POLICIES[policy]

@@ -151,12 +151,10 @@ class CheckpointRow(NamedTuple):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], place: RecordPlace) -> CheckpointRow:
-        """Return the row of a record."""
         return cls(**{name: data[name] for name in cls._fields if name != "place"}, place=place)
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> CheckpointRow:
-        """Return the row of a document."""
         return cls(
             document["id"], document["runId"], document["graphId"], document["nodeId"], document["timestamp"],
             state_size(document["state"]), document.get("memorySnapshot") is not None,

@@ -87,7 +87,6 @@ class _MemoryUse:
         self.written = 0
 
     def apply(self, record: Record) -> None:
-        """Take one record in."""
         fact = record.fact
         if isinstance(fact, StepCompleted):
             self.written += len(fact.writes)

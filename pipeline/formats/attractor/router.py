@@ -221,7 +221,6 @@ class _Decision:
         self._end = VisitEnd.of(settled, known)
 
     def route(self) -> Route:
-        """Return where it leads."""
         end = self._end
         if self._type in EXITS and not end.failed:
             return self._leave(end)

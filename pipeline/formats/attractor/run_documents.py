@@ -15,7 +15,7 @@ from pipeline.formats.attractor.documents import outcome_word
 from pipeline.formats.attractor.outcome import SATISFYING, SKIPPED, SUCCESS, value_text
 from pipeline.records.charge import TOKEN_KINDS
 from pipeline.records.documents import metrics, usd
-from pipeline.records.run import RunState, Spend, StepRun, bare, next_attempt
+from pipeline.records.run import RunState, Spend, StepRun, bare, next_attempt, spend_by
 from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.records.values import digest
 
@@ -31,9 +31,7 @@ def head_view(graph: DotGraph, *, each_checkpoint: bool = False) -> HeadView:
 def shaped(graph: DotGraph, document: dict[str, Any], state: RunState) -> dict[str, Any]:
     """Return the document with the Attractor names added."""
     ended = ended_visits(state)
-    spent: dict[str, Spend] = {}
-    for key, spend in state.spend.items():
-        spent.setdefault(key.step, Spend()).add(spend)
+    spent = spend_by(state, lambda key: key.step)
     newest = {step.node: step for step in ended}
     return {
         **document,

@@ -139,7 +139,6 @@ class TolerantStore:
         return run, self._tolerant(journal)
 
     def open(self, run: str) -> Journal:
-        """Own an existing run."""
         return self._tolerant(self._inner.open(run))
 
     def read(self, run: str, after: int = 0) -> Iterator[bytes]:

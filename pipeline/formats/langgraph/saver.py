@@ -113,7 +113,6 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
                     yield found
 
     async def alist(self, *args: Any, **more: Any) -> AsyncIterator[CheckpointTuple]:
-        """Yield what `list` yields."""
         found = self.list(*args, **more)
         while (each := await asyncio.to_thread(next, found, None)) is not None:
             yield each
@@ -260,7 +259,6 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
         return self.serde.loads_typed(stored.typed(partial(self._threads.store.get_blob, thread.run_id)))
 
     def _described(self, thread: Thread, kept: KeptCheckpoint) -> dict[str, Any]:
-        """Return the metadata of a checkpoint."""
         found: dict[str, Any] = self._loaded(thread, kept.metadata)
         return found
 

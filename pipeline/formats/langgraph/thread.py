@@ -74,7 +74,6 @@ class KeptCheckpoint:
     values: Mapping[str, tuple[Any, Stored]]
 
     def document(self) -> dict[str, Any]:
-        """Return it as it is recorded."""
         return {
             "type": CHECKPOINT,
             "namespace": self.key.namespace,

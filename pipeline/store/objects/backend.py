@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from pipeline.errors import StoreError
 from pipeline.store.backend import Backend, Held, Tip
-from pipeline.store.lease import holder, is_held
+from pipeline.store.lease import holder, is_held, parse
 from pipeline.store.names import is_id
 from pipeline.store.objects import keys
 from pipeline.store.objects.address import parse_address
@@ -32,7 +32,7 @@ from pipeline.store.objects.segments import (
     numbers,
     raw_lines,
 )
-from pipeline.store.objects.tail import Left, ObjectTail, claim_hash, claim_key, encode, head_data, parse
+from pipeline.store.objects.tail import Left, ObjectTail, claim_hash, claim_key, encode, head_data
 from pipeline.store.owner import alive
 from pipeline.store.values import is_hash
 

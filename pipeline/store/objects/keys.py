@@ -25,7 +25,6 @@ from urllib.parse import quote, unquote
 from pipeline.store.names import is_id, is_part, split
 
 HEADS, RUNS, ACCOUNT, KEPT, CLAIMS, PROOF = "heads", "runs", "account", "kept", "claims", "proof"
-KEPT_AGAIN = "kept-again"
 #: The longest id has 128 characters.
 _LONGEST = 255
 #: The key of the head of a longer id has several frames.

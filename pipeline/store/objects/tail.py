@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.clock import SystemClock
 from pipeline.errors import PipelineError, StoreError, WriteFailed
-from pipeline.files import parse_json
 from pipeline.records.codec import decode_line
 from pipeline.records.kinds import RunStarted
 from pipeline.records.lines import LineDamaged, line_seq
 from pipeline.store.backend import Fenced, Gone, Tail, Unsure, claim_text
+from pipeline.store.lease import parse
 from pipeline.store.objects import keys
 from pipeline.store.objects.bucket import Bucket, Entry, Found
 from pipeline.store.objects.segments import FENCE, SEGMENT_APPENDS, Listing, appends, is_sound, listing, numbers
@@ -359,15 +359,6 @@ def head_data(found: Found) -> bytes | None:
     """Return a head as it was given; None where only its place is kept."""
     data = found.data.rstrip(b" ")
     return None if data == _NO_HEAD else data
-
-
-def parse(data: bytes) -> dict[str, Any]:
-    """Return what a lease says; {} where it cannot be read."""
-    try:
-        text = parse_json(data)
-    except ValueError:
-        return {}
-    return text if isinstance(text, dict) else {}
 
 
 def encode(text: Mapping[str, Any]) -> bytes:

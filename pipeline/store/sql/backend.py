@@ -16,7 +16,7 @@ from pipeline.files import parse_json
 from pipeline.records.lines import is_whole
 from pipeline.store.address import StoreUrl, parse_store_url
 from pipeline.store.backend import Backend, Fenced, Gone, Held, Tail, Tip, Unsure, claim_text, folder_key
-from pipeline.store.lease import holder, is_held, taken
+from pipeline.store.lease import holder, is_held, parse, taken
 from pipeline.store.runs import RunStore
 from pipeline.store.sql.connections import Database, Link, shared
 from pipeline.store.sql.postgres import PostgresDatabase
@@ -278,8 +278,8 @@ class SqlBackend(Backend):
             return journal, epoch
         if new:
             return None
-        if is_held(self.place, name, epoch, _parsed(owner), silent):
-            raise Held(_parsed(owner))
+        if is_held(self.place, name, epoch, parse(owner), silent):
+            raise Held(parse(owner))
         link.run("take", epoch + 1, text, journal)
         return journal, epoch + 1
 
@@ -292,8 +292,8 @@ class SqlBackend(Backend):
             leftover=last is None,
             touched=beat,
             first=lambda: bytes(first or b""),
-            owned=lambda: is_held(self.place, run, epoch, _parsed(owner), silent),
-            holder=lambda: _parsed(owner),
+            owned=lambda: is_held(self.place, run, epoch, parse(owner), silent),
+            holder=lambda: parse(owner),
         )
 
     def _look(self, name: str, *values: Any) -> Sequence[Any]:
@@ -336,15 +336,6 @@ def _claim(line: bytes) -> str:
         claim = parse_json(line).get("claim") if b'"claim":' in line else None
         return claim_text(claim) if claim else ""
     return ""
-
-
-def _parsed(owner: str) -> dict[str, Any]:
-    """Return the owner that a lease names; {} where it names none, or cannot be read."""
-    try:
-        text = parse_json(owner) if owner else {}
-    except ValueError:
-        return {}
-    return text if isinstance(text, dict) else {}
 
 
 def _behind(prefix: str) -> str:

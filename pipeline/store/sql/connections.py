@@ -143,7 +143,6 @@ class Link:
         return False
 
     def rows(self, name: str, *values: Any) -> Sequence[Any]:
-        """Return all rows of a query."""
         return self.connection.execute(self._sql[name], values).fetchall()  # type: ignore[no-any-return]
 
     def row(self, name: str, *values: Any) -> Any:
@@ -262,7 +261,6 @@ class Database:
         raise NotImplementedError
 
     def error(self, kind: type[StoreError], refusal: Refusal) -> StoreError:
-        """Return the error that says a refusal."""
         data: dict[str, Any] = {"again": refusal.again}
         if kind is WriteFailed:
             data["fatal"] = False

@@ -101,7 +101,6 @@ def _choices(visit: Visit, kind: str) -> list[Choice]:
 
 
 def _led(visit: Visit, answer: Answer, choice: Choice) -> NodeOutcome:
-    """Return the outcome of a choice."""
     told = _told(answer, choice.label, accelerator(choice.label))
     outputs = {"choice": choice.label, "by": answer.by, "note": answer.note}
     if not choice.target:

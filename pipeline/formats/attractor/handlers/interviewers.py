@@ -117,7 +117,6 @@ class Console:
 
 
 def _asked(question: Question) -> str:
-    """Return the question as it is shown."""
     lines = ["", question.text]
     default = question.shown.get("default")
     for choice in question.choices:

@@ -124,7 +124,6 @@ class Registry:
         return frozenset(handler.type for handler in self._known.values() if handler.own)
 
     def step(self, graph: DotGraph, node: DotNode) -> StepSpec:
-        """Return the step that works a node of a graph."""
         handler = self.resolve(graph.kind(node))
         said = node.text("effect").strip().lower()
         effect = said if said in EFFECTS else handler.effect

@@ -127,7 +127,6 @@ def simulated(visit: Visit) -> NodeOutcome:
 
 
 def _of(said: dict[str, Any]) -> NodeOutcome:
-    """Return the outcome that says these keys."""
     status, label, kind = said.pop(OUTCOME, SUCCESS), said.pop(LABEL, ""), said.pop(_CLASS, "")
     return NodeOutcome(status, label, context_updates=said, failure_class=kind)
 
