@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.app.cost_estimate import expectations, remaining
+from pipeline.app.cost_estimate import CourseHistory, expectations, remaining
 from pipeline.app.course_identity import (
     changed_settings,
     check_same_course,
@@ -23,11 +24,10 @@ from pipeline.app.course_identity import (
 )
 from pipeline.app.course_work import RUN, CourseWork
 from pipeline.app.executors import on_executor
-from pipeline.app.model_choice import author_kind, model_name, prices_for, provider_in, with_own
+from pipeline.app.model_choice import author_kind, model_name, prices_for, provider_in
 from pipeline.app.review import decided_since, to_redo
 from pipeline.app.run_report import RunReport, finish, published_now
 from pipeline.app.start import (
-    Confirm,
     Start,
     accepting,
     check_readable,
@@ -49,12 +49,11 @@ from pipeline.publish.folder import FolderPublisher
 from pipeline.records.charge import dollars
 from pipeline.records.run import RunState, bare
 from pipeline.records.statuses import COMPLETED, FAILED
-from pipeline.settings import ASK_ABOVE_USD, OFFLINE, Execution, Identity, option_name
-from pipeline.store.base import Claim
+from pipeline.settings import ASK_ABOVE_USD, OFFLINE, Execution, option_name
+from pipeline.store.base import Claim, Store
 from pipeline.store.reader import COURSES, LESSONS, load, resolve
 
 if TYPE_CHECKING:
-    from pipeline.engine.events import Listener
     from pipeline.engine.setup import Setup
     from pipeline.lessons.course import Course
     from pipeline.lessons.schemas import Entry
@@ -73,14 +72,13 @@ class Redo:
     otherwise: str = _NOTHING_LEFT
 
 
-def lessons(asked: Identity, execution: Execution, *, listener: Listener, confirm: Confirm | None = None) -> RunReport:
+def lessons(start: Start) -> RunReport:
     """Start a course, resume the unfinished run of the same one, or find nothing to do.
 
     Raises:
         ConfigError, ModelError, StoreError: Before anything was recorded.
     """
-    asked, own = with_own(asked)
-    start = Start.of(execution, listener, confirm, own)
+    asked, execution = start.asked, start.execution
     course = Catalogue(asked.catalogue).course(asked.subject, asked.level)
     model = model_name(asked.model, asked.provider, execution.base_url)
     if model == OFFLINE and asked.model is None:
@@ -95,10 +93,10 @@ def lessons(asked: Identity, execution: Execution, *, listener: Listener, confir
         choice = choose_run(start.store.heads(), claim, identity, start.clock.now())
         reason = choice.reason
         if choice.kind == "completed":
-            return _resume(start, asked, choice.run, Redo(otherwise=reason))
+            return _resume(start, choice.run, Redo(otherwise=reason))
         if choice.kind == "continuing":
             start.emit("run_continuing", run=choice.run, reason=reason)
-            return _resume(start, asked, choice.run)
+            return _resume(start, choice.run)
     start.emit("run_new", run="", reason=reason)
     setup = _set_up(start, identity, {}, course)
     work = work_of(execution, int(identity.get("lessons") or 1))
@@ -111,33 +109,20 @@ def lessons(asked: Identity, execution: Execution, *, listener: Listener, confir
             )
     except RunExists as exists:
         start.emit("run_continuing", run=str(exists.data["run"]), reason="another process just started it")
-        return _resume(start, asked, str(exists.data["run"]))
+        return _resume(start, str(exists.data["run"]))
     return finish(start, setup, result)
 
 
-def resume(
-    text: str, asked: Identity, execution: Execution, *, listener: Listener, confirm: Confirm | None = None
-) -> RunReport:
+def resume(start: Start, text: str) -> RunReport:
     """Resume a run of the lessons pipeline: an id, a unique prefix, or "latest".
 
     Raises:
         RunNotFound, RunLocked, SettingsConflict, …: Before anything was recorded.
     """
-    asked, own = with_own(asked)
-    start = Start.of(execution, listener, confirm, own)
-    return _resume(start, asked, resolve(start.store, text, COURSES))
+    return _resume(start, resolve(start.store, text, COURSES))
 
 
-def redo(
-    text: str,
-    place: str,
-    note: str,
-    asked: Identity,
-    execution: Execution,
-    *,
-    listener: Listener,
-    confirm: Confirm | None = None,
-) -> RunReport:
+def redo(start: Start, text: str, place: str, note: str) -> RunReport:
     """Make one lesson of a run again, with a teacher's note, and publish anew.
 
     Args:
@@ -147,8 +132,6 @@ def redo(
     Raises:
         ConfigError: The run has no such lesson; or as `resume`.
     """
-    asked, own = with_own(asked)
-    start = Start.of(execution, listener, confirm, own)
     run = resolve(start.store, text, COURSES)
     state = load(start.store, run)
     tasks = state.tasks.get(LESSONS, {})
@@ -158,12 +141,12 @@ def redo(
                           hint=f"Finished lessons: {', '.join(tasks) or 'none yet'}.")  # fmt: skip
     if note and state.identity.get("author") == OFFLINE:
         start.emit("note", text="The offline author ignores notes: the lesson will come out the same.")
-    return _resume(start, asked, run, Redo({(LESSONS, f"lessons/{item}"): note}))
+    return _resume(start, run, Redo({(LESSONS, f"lessons/{item}"): note}))
 
 
-def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None) -> RunReport:
+def _resume(start: Start, run: str, wanted: Redo | None = None) -> RunReport:
     """Resume a run whose id is known."""
-    execution, wanted = start.execution, wanted or Redo()
+    asked, execution, wanted = start.asked, start.execution, wanted or Redo()
     state = load(start.store, run)
     check_readable(state)
     check_is_no_thread(state)
@@ -177,7 +160,7 @@ def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None)
         check_same_course(asked, state)
         model = model_name(asked.model, asked.provider, execution.base_url)
         identity, pins = identity_of(asked, model, course_of_run(asked, state))
-    pins = {**lost_pins(start, asked, state, pins), **pins}
+    pins = {**lost_pins(start, state, pins), **pins}
     missing = _unpublished(start, state)
     again = (execution.from_step or "").removesuffix("#1")
     if execution.retry_failed:
@@ -191,7 +174,7 @@ def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None)
         start.emit("run_continuing", run=run, reason="; ".join(missing.values()))
     tasks = [task for _, task in wanted.tasks]
     lost = find_lost(start.store, state).forget(state)
-    pins, identity, work = _with_todays_prompts(start, asked, state, (pins, identity), (again, tasks))
+    pins, identity, work = _with_todays_prompts(start, state, (pins, identity), (again, tasks))
     now = {**state.identity, **identity}
     course, prompts = pinned(start.store, state, pins)
     setup = _set_up(start, now, state.execution, course)
@@ -215,11 +198,7 @@ def _resume(start: Start, asked: Identity, run: str, wanted: Redo | None = None)
 
 
 def _with_todays_prompts(
-    start: Start,
-    asked: Identity,
-    state: RunState,
-    given: tuple[dict[str, Any], dict[str, Any]],
-    wanted: tuple[str, Sequence[str]],
+    start: Start, state: RunState, given: tuple[dict[str, Any], dict[str, Any]], wanted: tuple[str, Sequence[str]]
 ) -> tuple[dict[str, Any], dict[str, Any], CourseWork]:
     """Return the pins and settings a resume works with, and what it makes.
 
@@ -239,21 +218,31 @@ def _with_todays_prompts(
         return pins, identity, work
     pins = {**pins, **prompts}
     if not start.execution.accept_changes:
-        usd = price_of_rest(start, state, pins, identity, work)
-        raise earlier_schema(state, left, usd)
+        how = settings_now(start.execution, state.execution)
+        expected, _ = rest_of_run(start.store, state, how, work, pins, identity)
+        raise earlier_schema(state, left, "no known price" if expected is None else f"about {dollars(expected)}")
     return pins, {**identity, "lesson_schema": LESSON_SCHEMA[1]}, work
 
 
-def price_of_rest(
-    start: Start, state: RunState, pins: Mapping[str, Any], identity: Mapping[str, Any], work: CourseWork
-) -> str:
-    """Return what the rest of a run costs, for people: "about $1.23", or that its model has no known price."""
-    course, prompts = pinned(start.store, state, pins)
-    how, now = settings_now(start.execution, state.execution), {**state.identity, **identity}
-    prices = prices_for(how, provider_in(now))
-    scheme = None if work.changed else scheme_of(start.store, state)
-    expected, _ = remaining(course, prompts, now, prices, work, scheme, batch=bool(how["batch"]))
-    return "no known price" if expected is None else f"about {dollars(expected)}"
+def rest_of_run(
+    store: Store,
+    state: RunState,
+    how: Mapping[str, Any],
+    work: CourseWork,
+    pins: Mapping[str, Any],
+    identity: Mapping[str, Any] | None = None,
+    history: CourseHistory | None = None,
+) -> tuple[Decimal | None, Decimal | None]:
+    """Return (expected, worst) USD of what is left of a run's course; None: its model has no known price.
+
+    Args:
+        how: As `settings_now` gives it.
+        pins, identity: Texts and settings that replace the run's own.
+    """
+    course, prompts = pinned(store, state, pins)
+    now = {**state.identity, **(identity or {})}
+    prices, scheme = prices_for(how, provider_in(now)), None if work.changed else scheme_of(store, state)
+    return remaining(course, prompts, now, prices, work, scheme, batch=bool(how.get("batch")), history=history)
 
 
 def _set_up(start: Start, identity: Mapping[str, Any], recorded: Mapping[str, Any], course: Course) -> Setup:

@@ -236,7 +236,7 @@ def pinned(store: Store, state: RunState, pins: Mapping[str, Any]) -> tuple[Cour
         ) from error
 
 
-def lost_pins(start: Start, asked: Identity, state: RunState, replaced: Mapping[str, Any]) -> dict[str, Any]:
+def lost_pins(start: Start, state: RunState, replaced: Mapping[str, Any]) -> dict[str, Any]:
     """Return the texts that the store has lost and this program still has, by name, to be stored again.
 
     A value is the same where its hash is. A completed run is left as it is.
@@ -260,7 +260,7 @@ def lost_pins(start: Start, asked: Identity, state: RunState, replaced: Mapping[
         return {}
     now: dict[str, Any] = {}
     with suppress(ConfigError):
-        now = identity_of(asked, str(state.identity.get("model")), course_of_run(asked, state))[1]
+        now = identity_of(start.asked, str(state.identity.get("model")), course_of_run(start.asked, state))[1]
     same = {name: now[name] for name in lost if name in now and digest(canonical(now[name], name)) == lost[name]}
     called = {name: f"prompt {name.removeprefix(_PROMPT)}" if name.startswith(_PROMPT) else name for name in lost}
     if other := next((name for name in lost if name not in same), ""):

@@ -17,6 +17,7 @@ from pipeline.app.executors import check_executor
 from pipeline.app.model_choice import author_kind, model_name
 from pipeline.app.plan import CoursePlan, plan
 from pipeline.app.run_report import RunReport
+from pipeline.app.start import Start
 from pipeline.environment import VARIABLES
 from pipeline.errors import (
     BudgetExceeded,
@@ -211,7 +212,7 @@ def make(lines: Sequence[CourseLine], listen: Callable[[CourseLine], Listener]) 
     for line in lines:
         try:
             # No questions in between: what needs a person's yes ends its course, and the others go on.
-            end = CourseEnd(line, lessons(line.asked, line.execution, listener=listen(line), confirm=None), None)
+            end = CourseEnd(line, lessons(Start.of(line.asked, line.execution, listen(line))), None)
         except PipelineError as error:
             end = CourseEnd(line, None, error)
         yield end

@@ -16,11 +16,10 @@ from pipeline.app.cost_estimate import (
     learn,
     of_start,
     priced,
-    remaining,
     to_pay,
     total_usd,
 )
-from pipeline.app.course import work_of
+from pipeline.app.course import rest_of_run, work_of
 from pipeline.app.course_identity import (
     changed_settings,
     identity_of,
@@ -199,11 +198,8 @@ def expected_of(store: Store, state: RunState) -> Decimal | None:
     how, identity = state.execution, state.identity
     if state.pipeline != "lessons" or identity.get("author") == OFFLINE or "catalogue" not in state.pins:
         return None
-    course, prompts = pinned(store, state, {})
-    prices = prices_for(how, provider_in(identity))
     work = CourseWork(int(identity.get("lessons") or 1), None, how.get("until"), how.get("sample"))
-    scheme = scheme_of(store, state)
-    return remaining(course, prompts, identity, prices, work, scheme, batch=bool(how.get("batch")))[0]
+    return rest_of_run(store, state, how, work, {})[0]
 
 
 # --- a fork --------------------------------------------------------------------------------------
@@ -246,11 +242,6 @@ def plan_fork(store: Store, run: str, *, at: str, assignments: Sequence[str]) ->
 def _course_price(store: Store, child: RunState) -> tuple[Decimal | None, Decimal | None, str]:
     """Return (expected, worst) USD of the rest of a course, and where the expectation comes from."""
     pins = todays_prompts(store, child, {})
-    course, prompts = pinned(store, child, pins)
-    how, total = settings_now(Execution(), child.execution), int(child.identity.get("lessons") or 1)
-    history = learn(store.heads(), str(child.identity.get("model")), course.subject)
-    expected, worst = remaining(
-        course, prompts, child.identity, prices_for(how, provider_in(child.identity)),
-        CourseWork(total, child), scheme_of(store, child), batch=bool(how["batch"]), history=history,
-    )  # fmt: skip
-    return expected, worst, history.source
+    how, work = settings_now(Execution(), child.execution), CourseWork(int(child.identity.get("lessons") or 1), child)
+    history = learn(store.heads(), str(child.identity.get("model")), pinned(store, child, pins)[0].subject)
+    return *rest_of_run(store, child, how, work, pins, history=history), history.source

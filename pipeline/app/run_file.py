@@ -11,7 +11,6 @@ from pipeline.app.model_choice import (
     default_model,
     has_credential,
     provider_in,
-    with_own,
     with_provider,
 )
 from pipeline.app.run_report import RunReport, finish, unread_params
@@ -60,9 +59,8 @@ def run_file(
     pipeline, target = load_pipeline(target)
     verb = f"run {target}"
     preflight.check_params(params)
-    asked, own = with_own(asked)
-    start = Start.of(execution, listener, confirm, own)
-    model, provider = asked.model, asked.provider
+    start = Start.of(asked, execution, listener, confirm)
+    model, provider = start.asked.model, start.asked.provider
     run = resolve(start.store, execution.resume, pipeline.name) if execution.resume else ""
     state = load(start.store, run) if run else None
     added, other, pinned, changed = {}, "", "", False

@@ -95,25 +95,16 @@ class RunStatus:
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of `status --json`."""
-        state, total = self.state, self.state.total
+        state = self.state
         return {
-            "run_id": state.run_id,
-            "pipeline": state.pipeline,
-            "params": dict(state.params),
-            "settings": dict(state.identity),
+            **_facts(state, self.steps),
             "status": self.row.status,
             "status_detail": self.row.status_detail,
             "started_at": state.started_at,
             "updated_at": state.updated_at,
             "resumes": state.resumes,
-            "parent": state.parent,
-            "steps": [step.to_json() for step in self.steps],
-            "cost_usd": total.usd + state.lost.low,
-            "possibly_usd": None if total.unbounded else total.high,
-            "unpriced_calls": total.unpriced,
+            "unpriced_calls": state.total.unpriced,
             "reported_usd": state.reported.get("cost_usd"),
-            "tokens": dict(total.tokens),
-            "calls": total.calls,
             "error": state.error,
             "unknown": [each.name for each in self.interruptions],
             "gaps": [dict(gap) for gap in state.gaps],
@@ -131,24 +122,32 @@ class Moment:
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of `show RUN --json`."""
-        state, total = self.state, self.state.total
+        state = self.state
         return {
-            "run_id": state.run_id,
+            **_facts(state, self.steps),
             "seq": state.seq,
             "at": state.updated_at,
-            "pipeline": state.pipeline,
-            "params": dict(state.params),
-            "settings": dict(state.identity),
-            "parent": state.parent,
             "status": state.status,
             "status_detail": state.detail,
-            "steps": [step.to_json() for step in self.steps],
             "context": self.context,
-            "cost_usd": total.usd + state.lost.low,
-            "possibly_usd": None if total.unbounded else total.high,
-            "tokens": dict(total.tokens),
-            "calls": total.calls,
         }
+
+
+def _facts(state: RunState, steps: Sequence[StepView]) -> dict[str, Any]:
+    """Return what programs are told of a run, whenever they look."""
+    total = state.total
+    return {
+        "run_id": state.run_id,
+        "pipeline": state.pipeline,
+        "params": dict(state.params),
+        "settings": dict(state.identity),
+        "parent": state.parent,
+        "steps": [step.to_json() for step in steps],
+        "cost_usd": total.usd + state.lost.low,
+        "possibly_usd": None if total.unbounded else total.high,
+        "tokens": dict(total.tokens),
+        "calls": total.calls,
+    }
 
 
 def status_of(place: Store, text: str, store: str | None) -> RunStatus:

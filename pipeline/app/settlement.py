@@ -108,14 +108,6 @@ def reported_calls(url: str | None) -> Choice:
 
 
 def settle(
-    store: Store, run: str, call: int, usd: Decimal, *, by: str = "", confirm: Confirm | None = None,
-    account: Account | None = None,
-) -> SettledCall:  # fmt: skip
-    """Record what one call cost; see `one_call` and `settle_chosen`."""
-    return settle_chosen(store, run, one_call(call, usd), by=by, confirm=confirm, account=account)[0]
-
-
-def settle_chosen(
     store: Store, run: str, choose: Choice, *, by: str = "", confirm: Confirm | None = None, dry_run: bool = False,
     account: Account | None = None,
 ) -> list[SettledCall]:  # fmt: skip

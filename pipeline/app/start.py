@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline import __version__, environment
 from pipeline.app.executors import check_executor
-from pipeline.app.model_choice import OwnModel, billed_by, check_able, model_of, prices_for
+from pipeline.app.model_choice import OwnModel, billed_by, check_able, model_of, prices_for, with_own
 from pipeline.app.stores import open_store
 from pipeline.clock import Clock, SystemClock
 from pipeline.engine import changes, preflight
@@ -23,7 +23,7 @@ from pipeline.errors import CheckpointCorrupt
 from pipeline.providers import ANTHROPIC
 from pipeline.publish.folder import FolderPublisher
 from pipeline.records.charge import in_full
-from pipeline.settings import OFFLINE, Execution
+from pipeline.settings import OFFLINE, Execution, Identity
 from pipeline.store.address import parse_store_url, store_words
 from pipeline.store.base import Store
 from pipeline.store.network import network_note
@@ -81,20 +81,21 @@ class Start:
     clock: Clock
     emit: Emitter
     confirm: Confirm | None
-    #: What was announced before the first paid call, in USD.
-    expected: Decimal | None = None
+    #: What decides the work.
+    asked: Identity = field(default_factory=Identity)
     #: A model of the user's own (--model FILE.py:NAME).
     own: OwnModel | None = None
+    #: What was announced before the first paid call, in USD.
+    expected: Decimal | None = None
 
     @classmethod
-    def of(
-        cls, execution: Execution, listener: Listener, confirm: Confirm | None, own: OwnModel | None = None
-    ) -> Start:
-        """Open the store and say what a person should know of it.
+    def of(cls, asked: Identity, execution: Execution, listener: Listener, confirm: Confirm | None = None) -> Start:
+        """Load a model of the user's own, open the store, and say what a person should know of it.
 
         Raises:
-            ConfigError, StoreError: It cannot be opened, or not be shared with the executor.
+            ConfigError, ModelError, StoreError: It cannot be opened or shared with the executor; or as load_own.
         """
+        asked, own = with_own(asked)
         check_executor(execution)
         clock, decided = SystemClock(), DecisionListener(listener)
         emit = Emitter(clock, [decided])
@@ -104,7 +105,7 @@ class Start:
             kept = environment.data_home()
             emit("note", text=f"Runs are kept in {kept}; {environment.HOME} or --store names another place.")
         store = open_store(execution.store_url, concurrency=execution.at_once)
-        return cls(execution, store, clock, emit, decided.before(confirm), own=own)
+        return cls(execution, store, clock, emit, decided.before(confirm), asked, own)
 
     def command(self, run: str, verb: str = "lessons") -> str:
         """Return the command that resumes a run."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
@@ -103,7 +104,9 @@ def replay(run: str, to: str, target: str | None, as_json: bool, store: str | No
 
     place = open_store(store)
     found = travel.replay(place, resolve(place, run), to=to, target=target)
-    tell(_replayed_json(found), _replayed_lines(found), as_json=as_json)
+    differences = [each._asdict() for each in found.differences]
+    told = {**asdict(found), "equal": found.equal, "differences": differences}
+    tell([told], _replayed_lines(found), as_json=as_json)
     return 0 if found.equal else StepFailed.exit_code
 
 
@@ -119,18 +122,3 @@ def _replayed_lines(found: Replayed) -> Iterator[str]:
     yield f"Different: {first.path or 'the run'}, {first.key}: {arrow(recorded, now, _WIDTH)}"
     if more:
         yield f"{count(more, 'more difference')}; --json has them all."
-
-
-def _replayed_json(found: Replayed) -> Iterator[dict[str, Any]]:
-    yield {
-        "run_id": found.run_id,
-        "seq": found.seq,
-        "equal": found.equal,
-        "again": found.again,
-        "taken": list(found.taken),
-        "replies": found.replies,
-        "differences": [
-            {"path": each.path, "key": each.key, "recorded": each.recorded, "now": each.now, "seq": each.seq}
-            for each in found.differences
-        ],
-    }

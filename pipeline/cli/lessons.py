@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from pipeline.app.words import count, money
 from pipeline.cli.options import own_option, run_argument
-from pipeline.cli.results import watched
+from pipeline.cli.results import Ask, watched
 from pipeline.cli.run_options import EXECUTION, options_of, settings_options
 from pipeline.cli.text import say, say_json, table
 from pipeline.files import write_over
@@ -21,6 +21,8 @@ from pipeline.settings import OFFLINE, option_name
 
 if TYPE_CHECKING:
     from pipeline.app.plan import CoursePlan
+    from pipeline.app.run_report import RunReport
+    from pipeline.engine.events import Listener
 
 _WAYS = {
     "sync": "as it is", "sync_uncached": "without caching", "batch": "with --batch",
@@ -55,12 +57,13 @@ def lessons(ctx: click.Context, /, **_: Any) -> int:
     if ctx.get_parameter_source("prompts") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--prompts only applies together with --dry-run.")
     from pipeline.app import course
+    from pipeline.app.start import Start
 
-    if text := execution.resume:
-        return watched(
-            execution, how, lambda shown, ask: course.resume(text, asked, execution, listener=shown, confirm=ask)
-        )
-    return watched(execution, how, lambda shown, ask: course.lessons(asked, execution, listener=shown, confirm=ask))
+    def start(shown: Listener, ask: Ask | None) -> RunReport:
+        made = Start.of(asked, execution, shown, ask)
+        return course.resume(made, execution.resume) if execution.resume else course.lessons(made)
+
+    return watched(execution, how, start)
 
 
 @click.command("redo")
@@ -77,12 +80,11 @@ def redo(ctx: click.Context, /, run: str, item: str, note: str, **_: Any) -> int
     asked, execution, how = options_of(ctx)
     if execution.resume:
         raise click.UsageError("redo takes RUN as its argument; omit --resume.")
-    from pipeline.app import course
+    from pipeline.app.course import redo as make_again
+    from pipeline.app.start import Start
 
     return watched(
-        execution,
-        how,
-        lambda shown, ask: course.redo(run, item, note, asked, execution, listener=shown, confirm=ask),
+        execution, how, lambda shown, ask: make_again(Start.of(asked, execution, shown, ask), run, item, note)
     )
 
 

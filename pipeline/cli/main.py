@@ -8,10 +8,10 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import click
+from click.shell_completion import CompletionItem, shell_complete
 
 from pipeline import __version__, environment
 from pipeline.cli import errors
@@ -19,9 +19,6 @@ from pipeline.cli.options import name_store
 from pipeline.cli.text import PROGRAM, is_of_stdout, stdout_refused, warn
 from pipeline.engine.stop import end_process_after_stop, end_process_on_signal
 from pipeline.errors import RunInterrupted, RunNotFound
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 COMPLETE_VARIABLE = "_PIPELINE_COMPLETE"
 
@@ -122,8 +119,6 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, purpose) for name, (_, _, purpose) in COMMANDS.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
         names = [(name, purpose) for name, (_, _, purpose) in COMMANDS.items() if name.startswith(incomplete)]
         items = [CompletionItem(name, help=purpose) for name, purpose in names]
         return items + click.Command.shell_complete(self, ctx, incomplete)
@@ -186,8 +181,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     # click's own main would end a broken pipe with exit code 1, and look for its variable under another name.
     if instruction := os.environ.get(COMPLETE_VARIABLE):
-        from click.shell_completion import shell_complete
-
         return shell_complete(root, {}, PROGRAM, COMPLETE_VARIABLE, instruction)
     try:
         with root.make_context(PROGRAM, arguments) as context:
@@ -213,8 +206,10 @@ def load_env_file() -> None:
     for option in environment.PATHS:
         name = str(environment.VARIABLES[option])
         if value := pairs.get(name):
+            from pipeline.store.address import anchored
+
             # The same file means the same wherever the program is started.
-            pairs[name] = _anchored(value, folder) if option == "store" else str(folder / value)
+            pairs[name] = anchored(value, folder) if option == "store" else str(folder / value)
     if value := pairs.get(environment.HOME):
         pairs[environment.HOME] = str(folder / os.path.expanduser(value))
     for name, value in pairs.items():
@@ -225,9 +220,3 @@ def load_env_file() -> None:
         warn(f".env: line {', '.join(map(str, bad))} is not NAME=value and was ignored.")
     for name, meant in environment.mistyped(pairs, COMMANDS):
         warn(f".env: {name} is no setting of this program; did you mean {meant}?")
-
-
-def _anchored(url: str, folder: Path) -> str:
-    from pipeline.store.address import anchored
-
-    return anchored(url, folder)

@@ -7,17 +7,15 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import click
+from click.shell_completion import CompletionItem
 
 from pipeline import environment
 from pipeline.app.stores import open_list, place_of, words_of
 from pipeline.cli.text import PROGRAM
 from pipeline.errors import CatalogueError, ConfigError, PipelineError, RunNotFound
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 _KEY = "pipeline.store"
@@ -44,8 +42,6 @@ class RunName(click.ParamType[str]):
     name = "run"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
         if os.sep in incomplete or incomplete.startswith((".", "~")):
             return [CompletionItem(incomplete, type="dir")]
         try:
@@ -64,8 +60,6 @@ class OneOf(click.ParamType[str]):
         self._names = tuple(names)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
         return [CompletionItem(name) for name in self._names if name.startswith(incomplete)]
 
 
@@ -73,8 +67,6 @@ class CourseName(OneOf):
     """The name of a subject or level: a usual one, one of the catalogue, or any other."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
         from pipeline.lessons.catalogue import Catalogue
 
         own: set[str] = set()

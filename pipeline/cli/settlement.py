@@ -50,15 +50,14 @@ def settle(
         raise click.UsageError("Give CALL and USD, or --all USD, or --reconcile.")
     if one and dry_run:
         raise click.UsageError("--dry-run only applies to --all and --reconcile.")
-    place, confirm = open_store(store), confirmer(yes=yes)
     if call is not None and usd is not None:
-        done = [settlement.settle(place, run, call, usd, by=by, confirm=confirm, account=open_account(store))]
+        choice = settlement.one_call(call, usd)
     else:
         choice = settlement.all_calls(total) if total is not None else settlement.reported_calls(store)
-        by = by or ("reconciled" if reconcile else "")
-        done = settlement.settle_chosen(
-            place, run, choice, by=by, confirm=confirm, dry_run=dry_run, account=open_account(store)
-        )
+    done = settlement.settle(
+        open_store(store), run, choice, by=by or ("reconciled" if reconcile else ""), confirm=confirmer(yes=yes),
+        dry_run=dry_run, account=open_account(store),
+    )  # fmt: skip
     if as_json:
         for each in done:
             say_json({"call": each.row.seq, "step": each.row.step, "item": each.row.item, "low_usd": each.row.low,

@@ -199,7 +199,7 @@ def writing(root: Path) -> Iterator[None]:
         reason = str(error.strerror or error)
         if isinstance(error, FileExistsError | NotADirectoryError):
             file = next((each for each in (where, *where.parents) if each.is_file()), None)
-            reason = f"{file} is a file, not a folder" if file else reason
+            reason = f"{'it' if file == where else file} is a file, not a folder" if file else reason
         raise PublishError(
             f"Cannot write {where}: {reason}.",
             code="cannot_write",

@@ -66,7 +66,7 @@ def test_folder_that_cannot_be_published_to_is_told_before_anything_is_made(
     (tmp_path / "file").touch()
     said = cli(*COURSE, "--out", str(tmp_path / "file" / "courses"))
     assert said.code == 7
-    assert f"Cannot write {tmp_path / 'file'}: Not a directory." in said.err
+    assert f"Cannot write {tmp_path / 'file'}: it is a file, not a folder." in said.err
     assert "--out DIR" in said.err
     assert not root.exists()
     assert cli(*COURSE, "--out", str(tmp_path / "file" / "courses"), "--until", "sow").code == 0

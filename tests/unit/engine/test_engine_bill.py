@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline import AnthropicModel, Pipeline, RunResult, StepContext, step
-from pipeline.app.settlement import settle
+from pipeline.app.settlement import one_call, settle
 from pipeline.cost.ledger import LedgerRow, rows
 from pipeline.errors import BudgetExceeded, ModelUnavailable, SpendLimit
 from pipeline.store.memory import MemoryStore
@@ -87,7 +87,7 @@ def test_outage_that_filled_the_ceiling_is_settled_and_the_run_goes_on(bench: Be
     assert Decimal(result.error.data["possibly"]) == WORST * 4
     assert bench.bill <= Decimal(limit)
     for entry, row in zip(bench.server.bill.entries(), bench.ledger(result), strict=True):
-        settle(bench.store, result.run_id, row.seq, entry.usd)
+        settle(bench.store, result.run_id, one_call(row.seq, entry.usd))
     again = bench.go(result.run_id, max_cost_usd=limit)
     assert (again.status, bench.ends(again)) == ("completed", (bench.bill, bench.bill))
 

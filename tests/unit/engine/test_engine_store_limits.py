@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import Event, Pipeline, Reply, RunResult, ScriptedModel, StepContext, open_account, open_store, step
-from pipeline.app.settlement import settle
+from pipeline.app.settlement import one_call, settle
 from pipeline.engine.store_limits import StoreLimits, Ticket
 from pipeline.errors import BudgetExceeded, StoreError, WriteFailed
 from pipeline.store.account import FileAccount
@@ -262,7 +262,7 @@ def test_a_resume_settles_what_its_dead_owner_left_open(tmp_path: Path) -> None:
     assert died.account == result.spent.usd + result.spent.high
     # What it was billed is counted once it is known, whenever that is.
     (lost,) = load(open_store(died.url), died.run).open_calls
-    settle(open_store(died.url), died.run, lost, Decimal("0.01"), account=open_account(died.url))
+    settle(open_store(died.url), died.run, one_call(lost, Decimal("0.01")), account=open_account(died.url))
     assert died.account == result.spent.usd + Decimal("0.01")
 
 
