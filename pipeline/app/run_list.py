@@ -74,6 +74,7 @@ class RunRow:
     resumable: bool
     #: The run it was forked from.
     parent: str
+    # Down to here: what `list --json` has.
     #: A living process owns it.
     owned: bool = False
     #: It was running when its process ended without a word.

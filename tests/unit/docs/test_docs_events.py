@@ -9,12 +9,14 @@ from functools import cache
 from pathlib import Path
 
 from pipeline.app.plan import CoursePlan
+from pipeline.app.run_list import row_of
 from pipeline.app.run_report import RunReport
 from pipeline.cli.progress import _MAKERS
 from pipeline.cli.results import report_json
 from pipeline.cli.text import JSON_VERSION
 from pipeline.engine.result import RunResult
 from pipeline.records.statuses import DETAILS
+from pipeline.store.base import Head
 from tests.documents import ROOT, codes, table, text_of
 
 GUIDE = "observability.md"
@@ -67,6 +69,11 @@ def test_docs_name_the_fields_of_the_last_line_and_of_a_plan() -> None:
     assert documented["error"] == ["error", "exit_code"]
     plan = text_of(GUIDE).partition("`--dry-run --json` writes one object of type `plan` with ")[2].partition(".")[0]
     assert codes(plan) == list(CoursePlan("", "", "", 1, Decimal(1), ()).to_json())
+
+
+def test_docs_name_the_fields_of_a_listed_run() -> None:
+    documented = {codes(row[0])[0]: codes(row[2]) for row in table(GUIDE, "Command", "One object for each")}
+    assert documented["list --json"] == list(row_of(Head("1", {})).to_json())
 
 
 def test_docs_name_the_format_version_and_every_status() -> None:
