@@ -277,8 +277,14 @@ def model_of(
     return AnthropicModel(name, base_url=base_url, provider=provider or ANTHROPIC)
 
 
-def billed_by(info: ModelInfo, model: Model) -> ModelInfo:
-    """Return what is known of a model with who bills it: a host with prices of its own, as the published lists know."""
+def billed_by(info: ModelInfo, model: Model, *, own: bool = False) -> ModelInfo:
+    """Return what is known of a model with who bills it: a host with prices of its own, as the published lists know.
+
+    Args:
+        own: It is the user's own: where its check() names no other and its name is not Claude's, Anthropic has no part.
+    """
+    if own and info.provider == ANTHROPIC and not is_claude(info.id):
+        return replace(info, provider=OWN)
     address = getattr(model, "address", "")
     return replace(info, provider=provider_at(address) or info.provider) if address else info
 

@@ -180,7 +180,8 @@ def set_up(
     if model_name:
         model = model_of(model_name, provider=provider, base_url=how["base_url"], own=start.own,
                          courses=verb == "lessons", bank=bank)  # fmt: skip
-    info = billed_by(look_up(model, start.clock, start.emit), model) if model else None
+    own = start.own is not None
+    info = billed_by(look_up(model, start.clock, start.emit), model, own=own) if model else None
     for warning in info.warnings if info else ():
         start.emit("note", text=warning)
     prices = prices_for(how, info.provider if info else provider)

@@ -93,6 +93,12 @@ def test_host_with_a_published_price_list_bills_by_it_and_others_by_openais() ->
         assert billed_by(info, model).provider == provider
 
 
+def test_model_of_ones_own_is_billed_by_nobody_else_unless_it_says_so() -> None:
+    said = {("mine-1", "anthropic"): "own", ("claude-x", "anthropic"): "anthropic", ("mine-1", "groq"): "groq"}
+    for (name, provider), billed in said.items():
+        assert billed_by(ModelInfo(name, paid=True, provider=provider), ScriptedModel(), own=True).provider == billed
+
+
 def test_provider_of_a_run_is_who_was_asked_and_of_older_ones_anthropic() -> None:
     said = {"": "anthropic", "offline": "anthropic", "vertex": "vertex", "own": "own", "openrouter": "openai"}
     assert {name: provider_in({"provider": name}) for name in said} == said
