@@ -98,9 +98,8 @@ class Region:
     coin: str = ""
     coin_name: str = ""
     units: str = "metric units"
-    #: Words of pages that are spelt in two ways.
-    licence: str = "Licence"
-    practised: str = "Practised"
+    #: Words of pages, worksheets and slides → what is said for them here, in small letters; those in others first.
+    words: tuple[tuple[str, str], ...] = ()
     #: What a question asks where a sum is to be written as a product.
     factorise: str = "factorise"
     #: The rule on all this, as the author of lessons reads it.
@@ -122,6 +121,18 @@ class Region:
         "a harbour town", "a village", "a large city", "a school", "a sports club", "a library", "a market",
         "a railway station", "a farm", "a park", "a workshop",
     )  # fmt: skip
+
+    def said(self, text: str) -> str:
+        """Return words that are ours, not a lesson's, as they are said here: "3 points" for "3 marks"."""
+        if not self.words:
+            return text
+        there = dict(self.words)
+
+        def here(found: re.Match[str]) -> str:
+            word = there[found[1].lower()]
+            return (word.capitalize() if found[1][0].isupper() else word) + found[2]
+
+        return re.sub(rf"(?i)\b({'|'.join(there)})(s?)\b", here, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +189,11 @@ _BRITAIN = Region(
     whole="whole pounds", coins="pence", coin="p", coin_name="penny",
     rule="British spelling (colour, centre, metre, maths), pounds and pence, metric units.",
     foreign=_FOREIGN.replace("{coins}", "cents?"), people=_NAMES_OF_BRITAIN,
+)  # fmt: skip
+_AMERICAN = (
+    ("pupil", "student"), ("mark scheme", "scoring guide"), ("mark", "point"), ("mock exam", "practice exam"),
+    ("revision", "review"), ("scheme of work", "course plan"), ("scheme", "plan"), ("licence", "license"),
+    ("practised", "practiced"), ("practise", "practice"), ("trapezium", "trapezoid"),
 )  # fmt: skip
 REGIONS: Mapping[str, Region] = {
     "none": Region(),
@@ -243,9 +259,9 @@ REGIONS: Mapping[str, Region] = {
     "united_states": Region(
         title="the United States", language="en-US", english="American English", spelling="american", currency="$",
         money="dollars", whole="whole dollars", coins="cents", coin="¢",
-        coin_name="cent", factorise="Factor", licence="License",
-        practised="Practiced", units="the units of the course, metric or customary",
-        rule="American spelling (color, center, meter, math), dollars and cents, the units of the course.",
+        coin_name="cent", factorise="Factor", words=_AMERICAN, units="the units of the course, metric or customary",
+        rule="American spelling (color, center, meter, math), dollars and cents, the units of the course; students and "
+        "points, not pupils and marks.",
         foreign=rf"{FOREIGN_POUND}\s?\d|\b\d+(?:p\b|\s?pence\b)",
         natural="a bus fare in Tulsa, not a flag on every line",
         examples=("Chicago", "Duluth", "Boise", "Tampa", "Brandon"),

@@ -26,7 +26,10 @@ _CALCULATOR = {True: "yes", False: "no", None: ""}
 def files(chosen: Selection) -> Iterator[tuple[str, bytes]]:
     r"""Yield the table, in UTF-8 with the mark by which spreadsheets know it, and its licence; formulas stay TeX."""
     rows = [row for lesson in chosen.lessons for question in lesson.questions for row in _rows(lesson, question)]
-    yield f"questions{chosen.suffix}.csv", csv_text([_HEAD, *rows]).encode("utf-8-sig")
+    yield (
+        f"questions{chosen.suffix}.csv",
+        csv_text([[chosen.view.region.said(name) for name in _HEAD], *rows]).encode("utf-8-sig"),
+    )
     # Beside it, where no reader of tables takes it for a row.
     yield f"questions{chosen.suffix}{LICENCE}.txt", f"{named(chosen.view)}\n{chosen.view.rights_line}\n".encode()
 
@@ -38,7 +41,7 @@ def _rows(lesson: LessonView, question: ShownQuestion) -> Iterator[list[str]]:
     parts = [(part.label, part.ask, part.answer, part.marks) for part in question.parts]
     for label, ask, answer, marks in parts or [("", "", question.answer, question.marks)]:
         scheme = "\n".join(
-            f"1 mark: {why}" + (f" ({earns})" if earns else "")
+            f"{question.worth_of(1)}: {why}" + (f" ({earns})" if earns else "")
             for of, earns, why in question.scheme
             if of in ("", label)
         )

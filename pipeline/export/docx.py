@@ -170,7 +170,7 @@ class _WordFile:
             self._paragraph("Option", right, number=number, level=2, kept=place < len(block["rows"]))
 
     def _name(self, block: Data, left: int) -> None:
-        self._blanks({"Name": "", "Date": "", "Marks": f"/ {block['marks']}"})
+        self._blanks({"Name": "", "Date": "", block["worth"]: f"/ {block['marks']}"})
 
     def _blanks(self, labels: Mapping[str, str]) -> None:
         """Add a line of names with room behind each, less and less; the room may end in words."""

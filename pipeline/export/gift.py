@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pipeline.export.base import Selection
 from pipeline.export.markup import Drawing, asks, blocks, line, named, short, solution, stem, title, with_tex
 from pipeline.export.responses import CHOICE, ESSAY, NUMBER, Response, number_of, whole
-from pipeline.html import count, slug
+from pipeline.html import slug
 from pipeline.publish.questions import ShownQuestion
 from pipeline.publish.view import LessonView
 
@@ -49,7 +49,7 @@ def _html(markup: str) -> str:
 def _question(lesson: LessonView, asked: ShownQuestion) -> str:
     response = whole(asked)
     name = f"{lesson.order:02d}.{asked.number:02d} {short(asked.ask)}"
-    told = " ".join(filter(None, [response.note, f"({count(asked.marks, 'mark')})"]))
+    told = " ".join(filter(None, [response.note, f"({asked.worth})"]))
     text = "".join([stem(lesson, asked, _embedded), *asks(asked), f"<p>{told}</p>"])
     last = f"####{_html(solution(asked, scheme=response.kind == ESSAY))}"
     rows = "".join(f"\t{row}\n" for row in [*_answers(asked, response), last])

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from pipeline.drawing import figure as draw
 from pipeline.formulas.pictures import Picture, picture
 from pipeline.formulas.plain_text import plain
-from pipeline.frameworks import region_of
-from pipeline.html import clean, count, el
+from pipeline.html import clean, el
 from pipeline.publish import prose
 from pipeline.publish.lesson_page import calculator_rule
 from pipeline.publish.questions import ShownQuestion, divided
@@ -120,7 +119,7 @@ def named(view: CourseView) -> str:
 
 def language(view: CourseView) -> str:
     """Return the tag of the language that the course is written in."""
-    return region_of(view.bundle.course).language
+    return view.region.language
 
 
 def short(text: object, limit: int = 60) -> str:
@@ -139,7 +138,7 @@ def stem(lesson: LessonView, asked: ShownQuestion, source: Callable[[Drawing], s
 
 def asks(asked: ShownQuestion) -> list[str]:
     """Return its parts with their labels and marks."""
-    return [f"<p><b>{part.label}</b> {line(part.ask)} ({count(part.marks, 'mark')})</p>" for part in asked.parts]
+    return [f"<p><b>{part.label}</b> {line(part.ask)} ({part.worth})</p>" for part in asked.parts]
 
 
 def solution(asked: ShownQuestion, *, scheme: bool) -> str:
@@ -155,7 +154,7 @@ def solution(asked: ShownQuestion, *, scheme: bool) -> str:
             *answers,
             f"<ol>{steps}</ol>",
             blocks(asked.item["feedback"]),
-            f"<p>Marks:</p><ol>{marks}</ol>" if marks else "",
+            f"<p>{asked.region.said('Marks')}:</p><ol>{marks}</ol>" if marks else "",
         ]
     )
 

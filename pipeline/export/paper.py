@@ -10,9 +10,8 @@ from pipeline.export.base import Selection
 from pipeline.export.paper_data import Data, figures, passages, words
 from pipeline.export.worksheet import SheetQuestion, SheetSection, Worksheet, sheets
 from pipeline.formulas.plain_text import plain
-from pipeline.frameworks import region_of
 from pipeline.html import clean, count
-from pipeline.publish.answers_page import MARKS, WORDS, wrong_answers
+from pipeline.publish.answers_page import WORDS, mark_heads, wrong_answers
 from pipeline.publish.questions import MARK_MM, SENTENCES, divided, is_drawn, is_written, room
 from pipeline.publish.view import CourseView
 
@@ -32,7 +31,7 @@ def documents(chosen: Selection) -> Iterator[tuple[str, Data]]:
 
 def _document(view: CourseView, sheet: Worksheet, title: str, blocks: Sequence[Data], size: float) -> Data:
     """Return a document whose letters are `size` points high."""
-    language, _, country = region_of(view.bundle.course).language.partition("-")
+    language, _, country = view.region.language.partition("-")
     label = sheet.label if sheet.difficulty else ""
     foot = [view.title, f"Lesson {sheet.lesson.order}", label, "Offline draft" if view.bundle.draft else ""]
     return {
@@ -58,7 +57,7 @@ def _worksheet(sheet: Worksheet) -> Iterator[Data]:
     yield {"k": "title", "line": words(sheet.lesson.title)}
     rules = dict.fromkeys(section.rule for section in sheet.sections)
     yield {"k": "lead", "line": [" ".join([f"{sheet.label}: {_extent(sheet)}", *filter(None, rules)])]}
-    yield {"k": "name", "marks": sheet.marks}
+    yield {"k": "name", "worth": sheet.lesson.region.said("Marks"), "marks": sheet.marks}
     if sheet.words:
         yield {"k": "h1", "line": ["Words you need"]}
         yield {"k": "ul", "items": [words(meaning, before=f"{term}:") for term, meaning in sheet.words]}
@@ -72,7 +71,7 @@ def _worksheet(sheet: Worksheet) -> Iterator[Data]:
 
 
 def _extent(sheet: Worksheet) -> str:
-    return f"{count(len(sheet.questions), 'question')}, {count(sheet.marks, 'mark')}."
+    return f"{count(len(sheet.questions), 'question')}, {sheet.lesson.region.said(count(sheet.marks, 'mark'))}."
 
 
 def _example(name: str, example: Mapping[str, Any]) -> Iterator[Data]:
@@ -86,19 +85,20 @@ def _example(name: str, example: Mapping[str, Any]) -> Iterator[Data]:
 
 def _exam(view: CourseView, sheet: Worksheet) -> Iterator[Data]:
     """Yield each paper with a page in front of it, what a candidate is given, and its end."""
+    lesson = sheet.lesson
     for place, section in enumerate(sheet.sections):
         if place:
             yield {"k": "page"}
         facts = [
             [f"Time: {count(section.minutes, 'minute')}"],
-            [f"Total: {count(section.marks, 'mark')}"],
+            [f"Total: {view.region.said(count(section.marks, 'mark'))}"],
             [section.rule],
             ["Answer all the questions, in the spaces that follow them."],
             [f"You may use the {' and the '.join(map(clean, view.provided))}."] if view.provided else [],
         ]
         yield {
             "k": "cover", "first": not place, "course": [view.title],
-            "title": words(f"Mock exam: {section.title}" if place or len(sheet.sections) > 1 else sheet.lesson.title),
+            "title": words(f"{lesson.type}: {section.title}" if place or len(sheet.sections) > 1 else lesson.title),
             "facts": [fact for fact in facts if fact and fact != [""]], "names": ["Name", "Class", "Date"],
         }  # fmt: skip
         yield from passages(section.instructions)
@@ -129,18 +129,15 @@ def _question(asked: SheetQuestion, rule: str) -> Iterator[Data]:
         body.append({"k": "options", "rows": rows})
     if not question.options and not question.parts:
         body.append(_room(question.ask, question.answer, question.marks))
-    yield _numbered(f"{asked.number}", body, question.marks, stem=bool(question.parts))
+    yield _numbered(f"{asked.number}", body, "" if question.parts else question.worth, stem=bool(question.parts))
     for part in question.parts:
         body = [*passages(part.ask), _room(part.ask, part.answer, part.marks)]
-        yield _numbered(part.label, body, part.marks, level=1)
+        yield _numbered(part.label, body, part.worth, level=1)
 
 
-def _numbered(number: str, body: Sequence[Data], marks: int, *, level: int = 0, stem: bool = False) -> Data:
+def _numbered(number: str, body: Sequence[Data], worth: str, *, level: int = 0, stem: bool = False) -> Data:
     """Return a question, a part of one (level 1), or what stands before the parts of one."""
-    return {
-        "k": "question", "n": number, "body": list(body), "level": level, "stem": stem,
-        "marks": "" if stem else count(marks, "mark"),
-    }  # fmt: skip
+    return {"k": "question", "n": number, "body": list(body), "level": level, "stem": stem, "marks": worth}
 
 
 def _room(stem: str, answer: str, marks: int) -> Data:
@@ -205,11 +202,11 @@ def _answer(asked: SheetQuestion, heading: str) -> Iterator[Data]:
 
 def _mark_table(asked: SheetQuestion) -> Data:
     scheme, total = asked.asked.scheme, [str(asked.asked.marks)]
-    if not any(earns for _, earns, _ in scheme):
-        # Marks for an answer in words, which stands above, have no column of what is expected.
+    heads = [[name] for name in mark_heads(asked.asked)]
+    if len(heads) == 2:
         rows = [[words(f"{label} {why}".strip()), ["1"]] for label, _, why in scheme]
-        return paper_data.table([], [[name] for name in MARKS[1:]], [*rows, [["Total"], total]],
+        return paper_data.table([], heads, [*rows, [["Total"], total]],
                                 columns=(5, "auto"), right=1)  # fmt: skip
     rows = [[words(f"{label} {earns or 'as above'}".strip()), words(why), ["1"]] for label, earns, why in scheme]
-    return paper_data.table([], [[name] for name in MARKS], [*rows, [["Total"], [], total]],
+    return paper_data.table([], heads, [*rows, [["Total"], [], total]],
                             columns=(2, 3, "auto"), right=2)  # fmt: skip

@@ -9,7 +9,6 @@ from typing import Any
 from pipeline.export.base import Selection
 from pipeline.export.deck import UNDER, Deck, SlideItem, items
 from pipeline.formulas.plain_text import plain
-from pipeline.frameworks import region_of
 from pipeline.html import clean, count
 from pipeline.publish.lesson_page import calculator_rule, kind_of
 from pipeline.publish.questions import ShownQuestion, divided
@@ -32,7 +31,7 @@ class _Slides:
     """The slides of one lesson in the order of its cards."""
 
     def __init__(self, view: CourseView, lesson: LessonView) -> None:
-        language = region_of(view.bundle.course).language
+        language = view.region.language
         self._view, self._lesson = view, lesson
         self._deck = Deck(
             clean(lesson.title),
@@ -104,7 +103,7 @@ class _Slides:
         calculators = bool(self._lesson.entry.get("calculator"))
         for place, question in enumerate(asked):
             rule = calculator_rule(question) if calculators else ""
-            title = f"{kind}: question {question.number} ({count(question.marks, 'mark')})"
+            title = f"{kind}: question {question.number} ({question.worth})"
             notes = self._notes(card) if not place else ""
             figures = question.item.get("figures") or ()
             self._deck.slides(title, _question(question, rule), figures=figures, notes=notes, whole=True)
@@ -115,7 +114,7 @@ def _question(question: ShownQuestion, rule: str) -> list[SlideItem]:
     for number, option in enumerate(question.options, 1):
         content += items(option.text, mark="letter", number=number)
     for number, part in enumerate(question.parts, 1):
-        content += items(f"{part.ask} ({count(part.marks, 'mark')})", mark="part", number=number)
+        content += items(f"{part.ask} ({part.worth})", mark="part", number=number)
     return [*content, SlideItem(rule, muted=True)] if rule else content
 
 

@@ -20,7 +20,6 @@ from pipeline.publish.view import CourseView, LessonView, counts
 #: What written answers may, must and must not say, as pages name it.
 WORDS = (("accept", "Also accept"), ("must", "Must have"), ("reject", "Do not accept"))
 _LESSON = re.compile(r"lesson \d+")
-MARKS = ("Expected answer", "Give the mark for", "Mark")
 #: What a pupil with extra time gets, in quarters.
 _EXTRA_TIME = 5
 #: The criteria a critic scores, as pages name them.
@@ -47,8 +46,8 @@ def index(view: CourseView) -> Page:
         words = join([f"Answers to {lesson.type.lower()} {lesson.order}: ", inline(lesson.title)])
         rows.append(el("li", el("a", words, href=f"{lesson.file}.html")))
     body = [
-        el("h1", "Answers and mark schemes"),
-        el("p", "For teachers. Pupils' pages hold no answers.", cls="lede"),
+        el("h1", view.region.said("Answers and mark schemes")),
+        el("p", view.region.said("For teachers. Pupils' pages hold no answers."), cls="lede"),
         el("ul", rows, cls="lessons") if rows else el("p", "There is no lesson yet."),
         downloads(view, path, 0, for_teacher=True),
     ]
@@ -58,10 +57,12 @@ def index(view: CourseView) -> Page:
 def build(view: CourseView, lesson: LessonView, *, alone: bool = False) -> Page:
     """Return answers/NN-slug.html; `alone` without the link to the lesson, which is not beside it."""
     path = f"answers/{lesson.file}.html"
-    total = sum(question.marks for question in lesson.questions)
-    back = el("a", "Open this lesson as pupils see it", href=link(path, f"lessons/{lesson.file}.html"))
+    worth = view.region.said(count(sum(question.marks for question in lesson.questions), "mark"))
+    back = el(
+        "a", view.region.said("Open this lesson as pupils see it"), href=link(path, f"lessons/{lesson.file}.html")
+    )
     asked = [card for card in lesson.cards if card.get("items")]
-    said = f"{count(len(lesson.questions), 'question')}, {count(total, 'mark')}."
+    said = f"{count(len(lesson.questions), 'question')}, {worth}."
     body = join(
         [
             el("p", f"{view.title} · {lesson.type} {lesson.order} of {view.total} · for the teacher", cls="code"),
@@ -95,7 +96,7 @@ def _notes(lesson: LessonView) -> Html:
     ]
     watch = [*lesson.notes("watch_for"), *(card.get("watch_for") for card in lesson.cards)]
     rows: list[tuple[str, Sequence[object]]] = [
-        ("Pupils will know", [inline(point) for point in data["key_points"]]),
+        (lesson.region.said("Pupils will know"), [inline(point) for point in data["key_points"]]),
         ("Needed to start", [inline(_prior(text)) for text in data["prior"]]),
         ("Resources", [inline(text) for text in lesson.notes("resources")]),
         ("Watch for", [inline(words) for words in watch if words]),
@@ -118,7 +119,8 @@ def _prior(text: str) -> str:
 def _card(card: Mapping[str, Any], place: int, lesson: LessonView) -> Html:
     bands = [text.partition(": ") for text in card.get("rubric") or ()]
     rows = [row(f"{marks} or more", inline(means)) for marks, _, means in bands]
-    rubric = table("What a score means", ("Marks", "What to do next"), [el("tbody", rows)]) if rows else None
+    heads = (lesson.region.said("Marks"), "What to do next")
+    rubric = table("What a score means", heads, [el("tbody", rows)]) if rows else None
     answers = [_question(question) for question in lesson.questions_of(card)]
     return card_section(card, lesson, f"a{place}", answers, rubric)
 
@@ -162,16 +164,21 @@ def _list(name: str, lines: Sequence[str]) -> list[Html]:
 
 
 def _mark_table(question: ShownQuestion) -> Html:
-    # Marks for an answer in words, which stands above, have no column of what is expected.
-    heads = MARKS if any(earns for _, earns, _ in question.scheme) else MARKS[1:]
+    heads = mark_heads(question)
     wide = len(heads) - 1
     bodies = []
     for label, marks in groupby(question.scheme, key=lambda mark: mark[0]):
         rows = [_mark(earns, why, wide) for _, earns, why in marks]
         bodies.append(el("tbody", group_row(label, len(heads)) if label else None, rows))
     foot = el("tr", el("th", "Total", scope="row", colspan=wide), el("td", question.marks, cls="r"))
-    caption = f"Question {question.number}, {count(question.marks, 'mark')}"
+    caption = f"Question {question.number}, {question.worth}"
     return table(caption, heads, bodies, foot=foot, right=wide)
+
+
+def mark_heads(question: ShownQuestion) -> list[str]:
+    """Return the heads of a mark scheme; answers in words, which stand above, have no column of what is expected."""
+    heads = [question.region.said(name) for name in ("Expected answer", "Give the mark for", "Mark")]
+    return heads if any(earns for _, earns, _ in question.scheme) else heads[1:]
 
 
 def _mark(earns: str, why: str, wide: int) -> Html:
@@ -252,7 +259,7 @@ def _points(view: CourseView, lesson: LessonView) -> Html | None:
 def _scores(lesson: LessonView) -> Html | None:
     rows = []
     for judgement in (lesson.critic or {}).get("judgements") or ():
-        name = CRITERIA.get(judgement["criterion"], clean(judgement["criterion"]))
+        name = lesson.region.said(CRITERIA.get(judgement["criterion"], clean(judgement["criterion"])))
         evidence = [
             el("span", clean(part.get("path") or part["id"]), ": “", inline(part["quotation"]), "”", cls="sub")
             for part in judgement.get("evidence") or ()

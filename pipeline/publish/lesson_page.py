@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pipeline.html import Html, clean, count, el, join, section
+from pipeline.html import Html, clean, el, join, section
 from pipeline.publish.figures import figure, squared_paper
 from pipeline.publish.page import INDEX, Page, downloads, link
 from pipeline.publish.prose import Plain, Terms, blocks, inline
@@ -44,7 +44,7 @@ def _head(view: CourseView, lesson: LessonView) -> Html:
 def kind_of(card: Mapping[str, Any], lesson: LessonView) -> tuple[str, str]:
     """Return class and word of a card."""
     if card["kind"] == "assessment" and lesson.mock_exam:
-        return "exit", "Mock exam"
+        return "exit", lesson.type
     return KINDS[card["kind"]]
 
 
@@ -154,7 +154,11 @@ def _rail(view: CourseView, lesson: LessonView, path: str) -> Html:
         said = inline(title) if title.lower().startswith(kind.lower()) else join([f"{kind}: ", inline(title)])
         links.append(el("li", el("a", said, href=f"#s{place}")))
     contents = el("nav", el("h2", "On this page", id="contents"), el("ul", links), aria_labelledby="contents")
-    answers = el("p", el("a", "Answers and mark scheme", href=link(path, f"answers/{lesson.file}.html")), cls="go")
+    answers = el(
+        "p",
+        el("a", view.region.said("Answers and mark scheme"), href=link(path, f"answers/{lesson.file}.html")),
+        cls="go",
+    )
     return el("aside", el("dl", facts, cls="facts"), contents, answers, cls="rail", aria_label="This lesson")
 
 
@@ -199,16 +203,15 @@ def question(asked: ShownQuestion, *, mixed: bool) -> Html:
         _hints(asked),
         None if asked.parts or asked.options else room_for(asked.marks, asked.ask),
     ]
-    return el("li", _numbered(asked.number, body, asked.marks), id=asked.anchor, cls="q")
+    return el("li", _numbered(asked.number, body, asked.worth), id=asked.anchor, cls="q")
 
 
 def _part(part: ShownPart) -> Html:
-    return el("li", _numbered(part.label, [blocks(part.ask), room_for(part.marks, part.ask)], part.marks))
+    return el("li", _numbered(part.label, [blocks(part.ask), room_for(part.marks, part.ask)], part.worth))
 
 
-def _numbered(number: object, body: object, marks: int) -> list[Html]:
-    said = el("span", count(marks, "mark"), cls="marks")
-    return [el("span", number, cls="n"), el("div", body, cls="body"), said]
+def _numbered(number: object, body: object, worth: str) -> list[Html]:
+    return [el("span", number, cls="n"), el("div", body, cls="body"), el("span", worth, cls="marks")]
 
 
 def figures(owner: Mapping[str, Any], anchor: str) -> list[Html]:

@@ -162,7 +162,8 @@ def _answers(view: CourseView, lesson: LessonView) -> Iterator[str]:
             yield f"Answer: **{letter}{_md(question.answer)}**"
         yield from _lines(_steps(question.item["working"]))
         marks = [
-            f"- 1 mark: {label + ' ' if label else ''}{_md(why)}" + (f" ({_md(earns)})" if earns else "")
+            f"- {question.worth_of(1)}: {label + ' ' if label else ''}{_md(why)}"
+            + (f" ({_md(earns)})" if earns else "")
             for label, earns, why in question.scheme
         ]
         yield "\n".join([*marks, "", SENTENCES[question.checked]])

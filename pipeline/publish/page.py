@@ -7,7 +7,6 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from pipeline.frameworks import region_of
 from pipeline.html import Html, clean, el, section
 from pipeline.publish.base import Download
 from pipeline.publish.view import CourseView
@@ -53,7 +52,7 @@ def _words(file: Download) -> str:
 
 def frame(view: CourseView, page: Page) -> bytes:
     """Return the page as UTF-8 HTML."""
-    whole = el("html", _head(view, page), _body(view, page), lang=region_of(view.bundle.course).language)
+    whole = el("html", _head(view, page), _body(view, page), lang=view.region.language)
     return f"<!DOCTYPE html>\n{whole}\n".encode()
 
 
@@ -89,8 +88,11 @@ def _css_text(value: str) -> str:
 
 def _body(view: CourseView, page: Page) -> Html:
     items = [
-        el("li", el("a", name, href=link(page.path, target), aria_current="page" if page.path == target else None))
-        for target, name in NAV
+        el(
+            "li",
+            el("a", view.region.said(name), href=link(page.path, to), aria_current="page" if page.path == to else None),
+        )
+        for to, name in NAV
     ]
     home = el("a", view.title, href=link(page.path, INDEX), cls="home")
     menu = el("nav", el("ul", items), aria_label="Course")

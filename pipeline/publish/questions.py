@@ -9,7 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pipeline.html import clean
+from pipeline.frameworks import REGIONS, Region
+from pipeline.html import clean, count
 from pipeline.records.values import digest
 
 COMPUTED, PARTLY, NOBODY = "computed", "in part", "nobody"
@@ -106,6 +107,8 @@ class ShownPart(NamedTuple):
     ask: str
     answer: str
     marks: int
+    #: The same as people read it: "2 marks".
+    worth: str
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,7 @@ class ShownQuestion:
     checks: Mapping[str, Any]
     #: None: the course has no calculators.
     calculator: bool | None
+    region: Region = REGIONS["none"]
 
     @property
     def anchor(self) -> str:
@@ -134,6 +138,15 @@ class ShownQuestion:
     @property
     def marks(self) -> int:
         return len(self.item["marks"])
+
+    @property
+    def worth(self) -> str:
+        """Return its marks as people read them: "1 mark"."""
+        return self.worth_of(self.marks)
+
+    def worth_of(self, marks: int) -> str:
+        """Return so many marks as people read them."""
+        return self.region.said(count(marks, "mark"))
 
     @property
     def checked(self) -> str:
@@ -164,8 +177,11 @@ class ShownQuestion:
     @property
     def parts(self) -> list[ShownPart]:
         """Return (a), (b), … with the marks that the mark scheme gives each."""
-        marks = [label for label, _, _ in self.scheme]
-        return [ShownPart(name, part["ask"], part["answer"], marks.count(name)) for name, part in self._labelled()]
+        labels = [label for label, _, _ in self.scheme]
+        return [
+            ShownPart(name, part["ask"], part["answer"], labels.count(name), self.worth_of(labels.count(name)))
+            for name, part in self._labelled()
+        ]
 
     def _labelled(self) -> list[tuple[str, Mapping[str, Any]]]:
         return [(f"({letter(place).lower()})", part) for place, part in enumerate(self.item.get("parts") or ())]

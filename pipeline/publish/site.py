@@ -11,7 +11,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
-from pipeline.frameworks import region_of, standing
+from pipeline.frameworks import standing
 from pipeline.html import Html, clean, count, el, join, section
 from pipeline.publish import answers_page, data, lesson_page
 from pipeline.publish.answers_page import solved_line
@@ -123,14 +123,18 @@ def _other_lessons(view: CourseView) -> Html | None:
     """Return the lessons that no outcome lists above: practice, revision, assessments."""
     listed = {lesson.order for outcome in view.outcomes for lesson in outcome.lessons}
     items = [_lesson_item(lesson) for lesson in view.lessons if lesson.order not in listed]
-    return section("other", "Practice, revision and assessment", el("ul", items, cls="lessons")) if items else None
+    return (
+        section("other", view.region.said("Practice, revision and assessment"), el("ul", items, cls="lessons"))
+        if items
+        else None
+    )
 
 
 def _cross_cutting(view: CourseView, group: CourseGroup) -> Html:
     rows = []
     for outcome in group.outcomes:
         used = [lesson.order for lesson in view.lessons if outcome.id in lesson.entry.get("cross_cutting", ())]
-        where = f"{region_of(view.bundle.course).practised} in lessons {ranges(used)}." if used else "In no lesson yet."
+        where = f"{view.region.said('Practised')} in lessons {ranges(used)}." if used else "In no lesson yet."
         rows.append(el("li", el("p", inline(outcome.title)), el("p", where, cls="muted")))
     return section(f"g-{group.id}", f"Cross-cutting skills: {group.title}", el("ul", rows, cls="outcomes"))
 
@@ -173,6 +177,7 @@ _FEW = 6
 
 def scheme(view: CourseView) -> Page:
     """Return the scheme of work: one table."""
+    title = view.region.said("Scheme of work")
     entries = list(view.entries.values())
     bodies = []
     for block, rows in groupby(entries, key=lambda entry: clean(entry.get("block", ""))):
@@ -182,9 +187,9 @@ def scheme(view: CourseView) -> Page:
     foot = el("tr", el("th", "Total", scope="row", colspan=_MINUTES), el("td", _hours(entries), cls="r"))
     lede = el("p", f"{count(len(entries), 'lesson')} in teaching order.", cls="lede")
     body = [
-        el("h1", "Scheme of work"), lede, table("Lessons by block", _COLUMNS, bodies, foot=foot, right=_MINUTES)
+        el("h1", title), lede, table("Lessons by block", _COLUMNS, bodies, foot=foot, right=_MINUTES)
     ]  # fmt: skip
-    return Page(SCHEME, "Scheme of work", join(body))
+    return Page(SCHEME, title, join(body))
 
 
 def _hours(entries: Sequence[Mapping[str, Any]]) -> str:
@@ -204,7 +209,7 @@ def _entry(view: CourseView, entry: Mapping[str, Any]) -> Html:
     numbers = [view.outcome_names.get(ref, ref).split(" ")[0] for ref in entry.get("outcome_refs", ())]
     codes = ", ".join(clean(number) for number in numbers[:_FEW])
     codes += f" and {len(numbers) - _FEW} more" if len(numbers) > _FEW else ""
-    kind = TYPES.get(entry.get("lesson_type", ""), "Lesson")
+    kind = view.region.said(TYPES.get(entry.get("lesson_type", ""), "Lesson"))
     return row(order, join([name, el("span", codes, cls="sub")]), kind, entry.get("minutes", ""), right=_MINUTES)
 
 
@@ -220,7 +225,7 @@ def about(view: CourseView) -> Page:
         ("warnings", "Warnings of the checks", _warnings(view)),
         ("nobody", "What nobody checked", _nobody(view)),
         ("sources", "Where the course facts come from", _sources(view)),
-        ("mistakes", f"{region_of(view.bundle.course).licence} and mistakes", _mistakes(view)),
+        ("mistakes", view.region.said("Licence and mistakes"), _mistakes(view)),
     ]
     sections = [section(anchor, title, content) for anchor, title, content in parts if content]
     body = join([el("h1", "About this course"), el("p", by_line(view), cls="lede"), sections])
@@ -263,13 +268,13 @@ def _checked(view: CourseView) -> Html:
         row(name, number, right=1)
         for name, number in (("Questions", total), *calculated, ("Not checked by code", found[NOBODY]))
     ]
-    sentence = (
+    sentence = view.region.said(
         f"{found[COMPUTED]} of {count(total, 'question')} were checked by calculation: code read all mathematics that "
         "is printed for them, answers, working and marks, and compared it with the numbers of the question."
         if calculated
         else f"No answer to the {count(total, 'question')} is a calculation for code to check: a person judges them."
     )
-    also = (
+    also = view.region.said(
         "Code also checked that lessons refer only to outcomes of the course, that marks add up and that no lesson "
         f"asks a question twice. {solved_line(view.lessons)}"
     )

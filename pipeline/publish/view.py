@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from pipeline.frameworks import region_of
+from pipeline.frameworks import REGIONS, Region, region_of
 from pipeline.html import clean, slug
 from pipeline.publish.base import Bundle
 from pipeline.publish.questions import ShownQuestion
@@ -77,6 +77,7 @@ class LessonView:
     review: Mapping[str, Any] = field(default_factory=dict)
     #: The course says where calculators are used.
     calculators: bool = True
+    region: Region = REGIONS["none"]
 
     @property
     def order(self) -> int:
@@ -89,7 +90,7 @@ class LessonView:
     @property
     def type(self) -> str:
         """Return the kind of lesson as a word."""
-        return TYPES.get(self.entry.get("lesson_type", ""), "Lesson")
+        return self.region.said(TYPES.get(self.entry.get("lesson_type", ""), "Lesson"))
 
     @property
     def mock_exam(self) -> bool:
@@ -122,7 +123,7 @@ class LessonView:
             for number, item in enumerate(card.get("items") or (), 1)
         ]
         return [
-            ShownQuestion(number, address, item, card, self.checks, self._calculator(item, card))
+            ShownQuestion(number, address, item, card, self.checks, self._calculator(item, card), self.region)
             for number, (address, item, card) in enumerate(rows, 1)
         ]
 
@@ -195,7 +196,7 @@ class CourseView:
     """The whole course, as the pages need it."""
 
     def __init__(self, bundle: Bundle) -> None:
-        self.bundle = bundle
+        self.bundle, self.region = bundle, region_of(bundle.course)
         self.entries = {int(entry["order"]): entry for entry in bundle.scheme.get("entries", ())}
         self.lessons = tuple(sorted(self._lessons(), key=lambda lesson: lesson.order))
         rows = sorted(bundle.failed, key=lambda row: int(row["order"]))
@@ -212,7 +213,7 @@ class CourseView:
             missing = frozenset(row.get("not_written") or ())
             yield LessonView(
                 row["lesson"], row.get("checks") or {}, row.get("critic") or None, entry, papers, missing,
-                row.get("review") or {}, calculators,
+                row.get("review") or {}, calculators, self.region,
             )  # fmt: skip
 
     def _groups(self) -> Iterator[CourseGroup]:
@@ -250,8 +251,7 @@ class CourseView:
     @property
     def rights_line(self) -> str:
         """Return the same as a line for people: "Licence: not stated. Attribution: not stated."."""
-        names = {"licence": region_of(self.bundle.course).licence, "attribution": "Attribution"}
-        return " ".join(f"{names[name]}: {said.rstrip('.')}." for name, said in self.rights.items())
+        return " ".join(f"{self.region.said(name).capitalize()}: {of.rstrip('.')}." for name, of in self.rights.items())
 
     @property
     def stated_rights(self) -> list[str]:

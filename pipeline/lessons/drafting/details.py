@@ -41,8 +41,8 @@ def details(course: Mapping[str, Any], entries: Sequence[Mapping[str, Any]], ord
         "calculator": "exam_conditions" if exam else "mixed" if calculators else "non_calc",
         "minutes": exam_minutes(course) if exam else LESSON_MINUTES,
         "prerequisites": needed(entries, entry),
-        "summary": _summary(entry["lesson_type"], names),
-        "emphasis": [_EMPHASIS[entry["lesson_type"]]],
+        "summary": _summary(region.said(_SUMMARIES[entry["lesson_type"]]), names),
+        "emphasis": [region.said(_EMPHASIS[entry["lesson_type"]])],
         "context": context.format(place=place, evening=region.evening),
     }
 
@@ -82,6 +82,6 @@ _SUMMARIES = {
 }
 
 
-def _summary(kind: str, names: Sequence[str]) -> str:
+def _summary(template: str, names: Sequence[str]) -> str:
     shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    return _SUMMARIES[kind].format(names=printable(shown, 360))
+    return template.format(names=printable(shown, 360))

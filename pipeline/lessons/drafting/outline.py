@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipeline.frameworks import Region, region_of
 from pipeline.lessons.course import Course
 from pipeline.lessons.drafting.course import TITLE_ROOM, Outcome, outcomes, printable
 from pipeline.lessons.plan import make_plan
@@ -22,7 +23,7 @@ def outline(course: Mapping[str, Any], plan: Mapping[str, Any] | None, lessons: 
     entries: list[Json] = []
     for number, slot in enumerate(slots):
         found = list({owner[point].id: owner[point] for point in slot["points"]}.values())
-        entries.append(_entry(slot, found, _cross(across, number, len(slots))))
+        entries.append(_entry(slot, found, _cross(across, number, len(slots)), region_of(course)))
     return _parted(entries)
 
 
@@ -62,10 +63,10 @@ _REASONS = {
 _MOST_NAMED = 2
 
 
-def _entry(slot: Mapping[str, Any], found: Sequence[Outcome], cross: list[str]) -> Json:
+def _entry(slot: Mapping[str, Any], found: Sequence[Outcome], cross: list[str], region: Region) -> Json:
     kind = slot["lesson_type"]
     group = printable(found[-1].group, 56, fallback="The course")
-    label = printable(_LABELS[kind].format(title=_together([outcome.title for outcome in found])), 100)
+    label = printable(region.said(_LABELS[kind]).format(title=_together([outcome.title for outcome in found])), 100)
     return {
         "order": slot["order"],
         "lesson_type": kind,
@@ -74,7 +75,7 @@ def _entry(slot: Mapping[str, Any], found: Sequence[Outcome], cross: list[str]) 
         "points": list(slot["points"]),
         "cross_cutting": cross,
         "label": label if len(label) >= 10 else f"{label}: the points of the course",
-        "rationale": _REASONS[kind].format(group=group),
+        "rationale": region.said(_REASONS[kind]).format(group=group),
     }
 
 

@@ -13,6 +13,8 @@ from pipeline.frameworks import Region
 
 _NAME = re.compile(rf"\b(?:{'|'.join((*PEOPLE, *PLACES))})\b")
 _MONEY = re.compile(r"\b(?:pounds?|pence|penny)\b")
+#: Words that a region may have others for, and that mean one thing in every lesson.
+_OURS = re.compile(r"\b(?:[Pp]upils?|Mock exam|[Tt]rapezium)\b|(?<=\d )marks\b|\bmarks(?= are open)")
 #: Steps through the lists of names, as a cast's are.
 _STEP = 7
 
@@ -42,6 +44,7 @@ def localised(lesson: Any, region: Region, order: int) -> Any:
             return value
         name, colon, text = value.rpartition(": ") if key == "lines" else ("", "", value)
         text = _MONEY.sub(lambda found: money.get(found[0], found[0]), _NAME.sub(other, text))
+        text = _OURS.sub(lambda found: region.said(found[0]), text)
         return name + colon + respelt(text, region.spelling)
 
     return in_own(said(lesson), region.currency or "£")

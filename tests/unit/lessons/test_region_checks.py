@@ -136,5 +136,9 @@ def test_draft_has_people_places_and_money_of_its_region(region: str) -> None:
     assert any(name in text for name in own.people)
     assert not [name for name in {*scottish.people, *scottish.places} - {*own.people, *own.places} if name in text]
     assert "Scot" not in text
+    whole = text + json.dumps(entries)
+    assert ("upils" in whole, "Mock exam" in whole, "Practice exam" in whole) == (region != "USA",) * 2 + (
+        region == "USA",
+    )
     assert ("pounds" in text, "metre" in text, "Practise" in text) == (region != "USA",) * 3
     assert ("£" in text, "$" in text) == (region != "USA", region == "USA")
