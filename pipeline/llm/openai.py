@@ -174,7 +174,10 @@ class ChatHeard(Heard):
 
     def _choose(self, choice: Mapping[str, Any], said: Any) -> None:
         said = said if isinstance(said, Mapping) else {}
-        if text := _text(said.get("content")):
+        content = said.get("content")
+        # Some servers give a list of parts, what the model thought among them.
+        parts = [content] if isinstance(content, str) else [part.get("text") for part in _items(content)]
+        if text := "".join(filter(None, map(_text, parts))):
             self._text.append(text)
         if refused := _text(said.get("refusal")):
             self._text.append(refused)

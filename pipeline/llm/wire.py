@@ -248,18 +248,18 @@ class Body:
         return cls(bool(_FIELD.match(begin)) or (named and not begin.strip()), chain([begin], pieces))
 
     def iter_bytes(self) -> Iterator[bytes]:
-        """Return the bytes as they come."""
-        return self._pieces
+        """Yield the bytes as they come, up to the length of the longest reply."""
+        left = MOST_BYTES
+        for piece in self._pieces:
+            yield piece
+            left -= len(piece)
+            if left < 0:
+                return
 
     def document(self) -> Any:
         """Return the JSON document that the body is; None where it is none, or is longer than any reply."""
-        data = bytearray()
-        for piece in self._pieces:
-            data += piece
-            if len(data) > _MOST_BYTES:
-                return None
         try:
-            return json.loads(bytes(data).removeprefix(_BOM))
+            return json.loads(b"".join(self.iter_bytes()).removeprefix(_BOM))
         except (ValueError, RecursionError):
             return None
 
@@ -268,7 +268,7 @@ class Body:
 _FIELD, _ENOUGH = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:event|data|id|retry)?:"), 6
 _BOM = b"\xef\xbb\xbf"
 #: No reply is longer.
-_MOST_BYTES = 100_000_000
+MOST_BYTES = 100_000_000
 
 
 class Deadline:

@@ -237,7 +237,7 @@ def test_slices_that_a_copied_run_brings_keep_no_other_from_being_settled(tmp_pa
     """They are of the account it comes from: the copy has none of that name."""
     died = Died(tmp_path / "one")
     store, account = open_store(url := f"files:{tmp_path / 'two'}"), open_account(f"files:{tmp_path / 'two'}")
-    list(copy(open_store(died.url), cast(Movable, store), CLOCK, died.run, account=account))
+    list(copy(cast(Movable, open_store(died.url)), cast(Movable, store), CLOCK, died.run, account=account))
     known = died.state.total.usd + died.state.total.high
     at = datetime.combine(died.day, datetime.min.time(), UTC)
     name = str(account.reserve("h:1:x", Decimal(1), at, None))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import ModelError, ModelUnavailable
+from pipeline.llm import wire
 from pipeline.llm.anthropic import AnthropicModel
 from pipeline.llm.base import Message, Request
 from tests.servers.billing import BillingServer
@@ -80,6 +81,21 @@ def test_answer_that_is_no_reply_names_the_host_and_the_content_type(
         data = caught.value.data
         assert (caught.value.billed, data["content_type"], data["host"]) == ("unknown", named, "127.0.0.1")
         assert all(part in caught.value.message for part in ("127.0.0.1", named))
+
+
+def test_stream_without_an_end_is_not_read_for_ever(
+    server: BillingServer, model: AnthropicModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "MOST_BYTES", 100_000)
+    pings = 'data: {"type": "ping"}\n\n' * 20_000
+    begin, *rest = (f"data: {json.dumps(each)}\n\n" for each in EVENTS)
+    answers(server, "text/event-stream", "".join((begin, pings, *rest)))
+    with pytest.raises(ModelUnavailable) as caught:
+        model.complete(QUESTION)
+    assert (caught.value.code, caught.value.billed) == ("reply_broken_off", "partial")
+    answers(server, "application/json", json.dumps({**MESSAGE, "more": pings}))
+    with pytest.raises(ModelUnavailable, check=lambda error: error.code == "no_model_reply"):
+        model.complete(QUESTION)
 
 
 def test_stream_that_says_nothing_and_an_error_document_are_told_apart(

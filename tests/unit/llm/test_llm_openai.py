@@ -142,6 +142,16 @@ def test_ends_are_in_the_words_of_the_first_wire_format(said: str, meant: str) -
     assert heard.reply().stop_reason == meant
 
 
+def test_text_that_comes_in_parts_is_the_answer_without_what_was_thought() -> None:
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "Be"}]
+    heard, whole = ChatHeard(), ChatHeard()
+    heard.take({"choices": [{"delta": {"content": parts}}]})
+    heard.take({"choices": [{"delta": {"content": "cause."}, "finish_reason": "stop"}]})
+    assert heard.reply().text == "Because."
+    whole.take_whole({"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]})
+    assert whole.reply().text == "Be"
+
+
 def test_reply_without_a_usage_is_charged_up_to_its_worst_case(local: OpenAIModel) -> None:
     heard = ChatHeard()
     heard.take({"model": "gpt-5-mini", "choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]})
