@@ -102,31 +102,37 @@ def show_plan(plan: CoursePlan, *, as_json: bool, prompts: Path | None = None) -
     lessons = count(plan.lessons, "lesson")
     at = "" if plan.provider in (ANTHROPIC, OFFLINE) else f" at {plan.provider}"
     say(f"{plan.title}, {lessons}, model {plan.model}{at}. Nothing is generated and no model is called.{run}\n")
-    head = ["Step", "Action", "Why", "Calls", "Tokens", "Expected", "At worst"]
+    # The offline author reads no prompt and uses no token: what a model would use is none of its plan.
+    head = ["Step", "Action", "Why", *(() if plan.model == OFFLINE else ("Calls", "Tokens", "Expected", "At worst"))]
     rows = []
     for item in plan.items:
         paid = item.action == "run" and item.calls
         cost = [f"{item.calls:g}", f"{item.tokens:,}", money(item.expected_usd), money(item.worst_usd)]
-        rows.append([item.name, item.action, item.why, *(cost if paid else [""] * 4)])
+        rows.append([item.name, item.action, item.why, *(cost if paid else [""] * 4)][: len(head)])
     say(table(head, rows, right=head[3:]))
     say(f"\n{where}")
     if plan.note:
         say(plan.note)
-    say(f"The estimate is based on: {plan.source}.")
-    for row in plan.made:
-        calls = f"{row.calls:6.0f} call{'' if round(row.calls) == 1 else 's'} (at most {row.most_calls})"
-        say(f"  {row.label:<8} {calls}, {row.input_tokens:,} tokens in, {row.output_tokens:,} out: "
-            f"expected {money(row.expected_usd)}, at worst {money(row.worst_usd)}")  # fmt: skip
     if plan.model != OFFLINE:
-        ways = plan.ways
-        there = [way for way in _WAYS if ways[way] is not None or takes_batches(plan.provider)]
-        say("The whole course: " + "; ".join(f"{_WAYS[way]} {money(ways[way])}" for way in there))
+        _show_calls(plan)
     say(f"Expected cost: {money(plan.expected_usd)}")
     for model, usd in plan.others.items():
         say(f"With --model {model} the expected cost is {money(usd)}.")
     ceiling = "none" if plan.ceiling_usd is None else in_full(plan.ceiling_usd)
     say(f"Ceiling: {ceiling} (--max-cost-usd); a run stops, resumably, before it passes it.")
     say(f"Worst cost: {money(plan.worst_usd)}")
+
+
+def _show_calls(plan: CoursePlan) -> None:
+    """Print the kinds of call that this start makes, and what the whole course costs by way."""
+    say(f"The estimate is based on: {plan.source}.")
+    for row in plan.made:
+        calls = f"{row.calls:6.0f} call{'' if round(row.calls) == 1 else 's'} (at most {row.most_calls})"
+        say(f"  {row.label:<8} {calls}, {row.input_tokens:,} tokens in, {row.output_tokens:,} out: "
+            f"expected {money(row.expected_usd)}, at worst {money(row.worst_usd)}")  # fmt: skip
+    ways = plan.ways
+    there = [way for way in _WAYS if ways[way] is not None or takes_batches(plan.provider)]
+    say("The whole course: " + "; ".join(f"{_WAYS[way]} {money(ways[way])}" for way in there))
 
 
 def _prompts(plan: CoursePlan, place: Path | None) -> str:

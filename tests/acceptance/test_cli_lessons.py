@@ -218,6 +218,9 @@ def test_lessons_dry_run_shows_the_plan_and_leaves_nothing(cli: Cli, root: Path,
     assert "<task_data>" not in said.out
     assert "--prompts DIR" in said.out
     assert said.out.splitlines()[-1].startswith("Worst cost: $")
+    offline = cli(*COURSE, "--dry-run").out
+    assert "tokens" not in offline.lower(), "the offline author uses none"
+    assert "Expected cost: $0.00\nWith --model claude-sonnet-5-5 the expected cost is $" in offline
     (data,) = cli(*COURSE, "--dry-run", "--json").json()
     assert (data["type"], data["lessons"], data["estimated"], data["worst_usd"]) == ("plan", 2, True, 0)
     assert {prompt["label"] for prompt in data["prompts"]} >= {"outline", "lesson"}
