@@ -28,9 +28,9 @@ def bank() -> None:
             help="How many questions of each template are drawn.")  # fmt: skip
 @json_option
 def check(path: Path, draws: int, as_json: bool) -> int:
-    """Draw every question of a topic many times; name each fault with file, line and reason.
+    """Draw every question of a topic many times; name each fault.
 
-    Exit code 0 where nothing was found, else 1. Warnings do not count.
+    Each is named with file, line and reason. Exit code 0 where nothing was found, else 1. Warnings do not count.
     """
     from pipeline.app.bank import check as examinations
 
@@ -82,7 +82,7 @@ def _as_json(made: Examination) -> dict[str, Any]:
 @settings_options("bank")
 @json_option
 def show(topic: str, seed: str, question: str, number: int, bank: Path | None, as_json: bool) -> None:
-    """Print questions of a topic with answers, wrong answers, working and marks.
+    """Print questions of a topic with answers, working and marks.
 
     TOPIC is a file or an outcome: num.surds, or mathematics/national_5/num.surds.
     """

@@ -16,7 +16,7 @@ from pipeline.errors import ConfigError
 from pipeline.records.budgets import PERIODS, Limit, LimitStanding, labels_text
 from pipeline.records.charge import dollars, in_full
 
-_RUNNING = "Calls that are admitted from now on keep to it, also those of runs that are going."
+_RUNNING = "It holds from the next call on, also for runs that are under way."
 
 
 @click.group("budget")
@@ -31,7 +31,8 @@ def _which(command: str) -> Callable[[F], F]:
     """Return what adds the options that name a limit."""
 
     def add(function: F) -> F:
-        per = own_option(f"budget-{command}", "--per", type=click.Choice(PERIODS), required=True, help="The window.")
+        per = own_option(f"budget-{command}", "--per", type=click.Choice(PERIODS), required=True,
+                         help="The period it holds for.")  # fmt: skip
         label = own_option(f"budget-{command}", "--label", "labels", multiple=True, metavar="KEY=VALUE",
                            help="Runs with this label; repeat for runs with all of them.  [default: all runs]",
                            )  # fmt: skip
@@ -61,7 +62,7 @@ def set_limit(labels: tuple[str, ...], per: str, usd: Decimal, store: str | None
 @store_option
 @json_option
 def list_limits(store: str | None, as_json: bool) -> None:
-    """List the limits with what is spent, reserved and left in their present windows."""
+    """List the limits: what is spent, reserved and left now."""
     standings = open_account(store).standings(SystemClock().now())
     tell((each.to_json() for each in standings), _lines(standings), as_json=as_json)
 

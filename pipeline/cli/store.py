@@ -43,7 +43,7 @@ def store() -> None:
 @store_option
 @json_option
 def info(store: str | None, as_json: bool) -> None:
-    """Show where runs are kept, how many there are, and what was spent today."""
+    """Show where runs are kept, how many, and what was spent today."""
     place, account = _there(open_store(store)), open_account(store)
     now = SystemClock().now().astimezone(UTC)
     rows = list(map(row_of, place.heads()))
@@ -141,9 +141,9 @@ def copy_store(ctx: click.Context, source: str, target: str, run: str, as_json: 
 @store_option
 @json_option
 def upgrade(store: str | None, as_json: bool) -> None:
-    """Bring the tables of a database up to date with this program, in one transaction.
+    """Bring a database's tables up to date with this program.
 
-    Other stores need no upgrade. Running runs must be stopped first.
+    It is one transaction. Other stores need no upgrade. Running runs must be stopped first.
     """
     place = open_store(store)
     before, after = place.upgrade() if hasattr(place, "upgrade") else ("", "")

@@ -106,7 +106,7 @@ def import_(
     file: Path, subject: str, level: str, catalogue: Path | None, title: str, encoding: str, overwrite: bool,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Make a course file from a list of outcomes: .csv, .tsv, .txt or .md.
+    """Make a course file from outcomes in .csv, .tsv, .txt or .md.
 
     Shows what was understood; look it over, and change the course file where it is wrong.
     """
@@ -170,7 +170,10 @@ def _understood(found: OutcomeList) -> dict[str, Any]:
 @click.argument("file", type=NamedPath(dir_okay=False))
 @json_option
 def check(file: Path, as_json: bool) -> None:
-    """Read a course file as a run would; report every fault with its line and key."""
+    """Read a course file as a run would; report every fault.
+
+    Each is told with its line and key.
+    """
     course = read_course(file)
     if as_json:
         say_json({"file": str(file), "title": course.title, "code": course.code, "groups": len(course.groups),

@@ -141,6 +141,13 @@ def test_completion_script_is_one_its_shell_reads(tmp_path: Path, shell: str) ->
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("group", ["bank", "budget", "store", "subjects"])
+def test_help_of_a_group_tells_each_command_whole(cli: Cli, group: str) -> None:
+    listed = cli(group, "--help").out.partition("Commands:")[2].splitlines()
+    assert listed
+    assert not [line for line in listed if line.endswith("...")]
+
+
 def test_installed_copy_completes_and_helps_under_its_own_name(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "is_installed", lambda: True)
     for shell in ("bash", "zsh", "fish"):
