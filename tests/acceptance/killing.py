@@ -19,13 +19,13 @@ from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer
 from tests.servers.mishaps import Plan
 
-LESSONS = 6
+LESSONS = 4
 LATENCY = 0.03
 CLOCK = SystemClock()
 
 
 class Starter(Partner):
-    """A process that has everything imported, and forks a start whenever it is told to."""
+    """A process that has written a course, and forks a start whenever it is told to."""
 
     def __init__(self) -> None:
         super().__init__(Path(__file__).with_name("starter.py"))
@@ -59,6 +59,7 @@ class Course:
     url: str = ""
     #: What a start finds in its environment beside the model's server.
     env: dict[str, str] = field(default_factory=dict)
+    lessons: int = LESSONS
 
     def __post_init__(self) -> None:
         self.url = self.url or f"files:{self.home / 'store'}"
@@ -76,7 +77,7 @@ class Course:
         return self.starter.start(argv, env, self.home / "log.txt")
 
     def new(self) -> int:
-        return self.begin("--subject", "maths", "--level", "n5", "--lessons", str(LESSONS))
+        return self.begin("--subject", "maths", "--level", "n5", "--lessons", str(self.lessons))
 
     def go(self) -> int:
         """Resume the run, or start one where none is there yet; the pid."""

@@ -1,4 +1,4 @@
-"""Starts the program many times at the price of one: everything is imported, then each start is a fork.
+"""Starts the program many times at the price of one: it has written a course, then each start is a fork of it.
 
 Reads one JSON object a line: {"argv", "env", "log"} is answered {"pid"}; {"wait"} (a pid; -1: any) is answered
 {"pid", "status"} (exit code, or minus the signal) when that process has ended.
@@ -6,9 +6,12 @@ Reads one JSON object a line: {"argv", "env", "log"} is answered {"pid"}; {"wait
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import sys
+import tempfile
 import traceback
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,18 @@ _WARM = (
     anthropic, genai_prices.data, pipeline.app.run_dot, pipeline.formats.attractor.library, pipeline.lessons.pipeline,
     pipeline.llm.anthropic, pipeline.publish.folder,
 )  # fmt: skip
+#: What is written before the first fork; it asks no model.
+COURSE = ("--model", "offline", "--subject", "maths", "--level", "n5", "--lessons", "4")
+
+
+def warm() -> None:
+    """Write a course, so that what a process computes once is there in each fork."""
+    said = io.StringIO()
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        places = ["--store", f"files:{folder}/store", "--out", f"{folder}/out"]
+        code = main(["lessons", *COURSE, *places])
+    if code != 0:
+        raise SystemExit(said.getvalue())
 
 
 def child(order: dict[str, Any]) -> None:
@@ -54,6 +69,7 @@ def tell(**facts: int) -> None:
 
 
 if __name__ == "__main__":
+    warm()
     for line in sys.stdin:
         order = json.loads(line)
         if "wait" in order:

@@ -13,9 +13,11 @@ import pytest
 
 from pipeline.cost.ledger import LedgerRow, rows
 from pipeline.store.reader import all_records, resolve
-from tests.acceptance.killing import LESSONS, Starter, course
+from tests.acceptance.killing import Starter, course
 from tests.servers.bill import PromptCache
 
+#: Fewer would not earn back what writing a prefix costs.
+LESSONS = 6
 BATCH = ("--batch", "--batch-poll", "0.05")
 #: Way → its options, and whether the provider takes notice of cache marks.
 WAYS: dict[str, tuple[tuple[str, ...], bool]] = {
@@ -57,6 +59,7 @@ def make(way: str, starter: Starter, home: Path) -> Made:
     options, caches = WAYS[way]
     with course(home, starter) as found:
         found.server.cache = PromptCache(marks=caches)
+        found.lessons = LESSONS
         found.options = ("--model", "claude-sonnet-5-5", *options)
         found.new()
         assert starter.wait() == 0, found.log()
