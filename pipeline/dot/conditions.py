@@ -77,6 +77,11 @@ class Clause:
         """Return whether it asks for the outcome, so that other spellings of outcomes count as the same."""
         return self.key.removeprefix("context.") in ("outcome", "status", "outcome.status")
 
+    @property
+    def words(self) -> list[str]:
+        """Return what it is compared with, outcomes as they are stored."""
+        return [outcome_word(text) for text in self.literals] if self.about_outcome else [*self.literals]
+
     def holds(self, lookup: Lookup) -> bool:
         value = next((found for name in self._places() if (found := lookup(name))), "")
         if not self.operator:

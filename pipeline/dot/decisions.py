@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from difflib import get_close_matches
 
 from pipeline.dot import kinds
-from pipeline.dot.conditions import Condition, compile_condition, outcome_word, readable
+from pipeline.dot.conditions import Condition, compile_condition, readable
 from pipeline.dot.demands import LABEL, MOST_WAYS, Demand, Ends, demands, labels_asked, ways_on
 from pipeline.dot.diagnostics import ERROR, WARNING, Diagnostic, Rule, finding
 from pipeline.dot.labels import accelerator, agreeing, normal_label, says_no
@@ -58,10 +58,10 @@ def _outcomes(edge: DotEdge) -> list[str]:
     """Return the outcomes its condition compares with, as they are stored."""
     condition = readable(edge.condition)
     return [
-        outcome_word(literal)
+        word
         for clause, _ in (condition.clauses() if condition else ())
         if clause.about_outcome and clause.key.endswith("outcome") and clause.operator in ("=", "!=", "IN")
-        for literal in clause.literals
+        for word in clause.words
     ]
 
 
@@ -94,9 +94,7 @@ def _only_clause(condition: Condition) -> tuple[str, str, bool] | None:
     if len(clauses) != 1 or clauses[0][0].operator not in ("", "=", "!="):
         return None
     clause, negated = clauses[0]
-    literal = clause.literals[0] if clause.literals else ""
-    literal = outcome_word(literal) if clause.about_outcome else literal
-    return clause.key, literal, (clause.operator == "!=") == negated
+    return clause.key, "".join(clause.words), (clause.operator == "!=") == negated
 
 
 def never_taken(graph: DotGraph) -> Iterator[Diagnostic]:

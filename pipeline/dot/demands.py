@@ -10,7 +10,7 @@ from math import prod
 from typing import NamedTuple
 
 from pipeline.dot import kinds
-from pipeline.dot.conditions import OUTCOMES, Clause, Condition, Lookup, compile_condition, outcome_word, readable
+from pipeline.dot.conditions import OUTCOMES, Clause, Condition, Lookup, compile_condition, readable
 from pipeline.dot.labels import normal_label
 from pipeline.dot.model import DotEdge, DotGraph
 
@@ -90,7 +90,7 @@ def demands(ways: Sequence[Way]) -> dict[str, Demand]:
         key = key_of(clause.key)
         named, other = words.setdefault(key, {}), tests.setdefault(key, {})
         if clause.operator in ("=", "IN") and not negated:
-            named.update(dict.fromkeys(_literals(clause)))
+            named.update(dict.fromkeys(clause.words))
         elif clause.operator:
             other[_test(clause, negated=negated)] = None
         else:
@@ -124,10 +124,6 @@ def _test(clause: Clause, *, negated: bool) -> str:
     if clause.operator in ("=", "IN"):
         return f"!= {literals}"
     return f"{'NOT ' if negated else ''}{clause.operator} {literals}"
-
-
-def _literals(clause: Clause) -> list[str]:
-    return [outcome_word(text) for text in clause.literals] if clause.about_outcome else list(clause.literals)
 
 
 def key_of(name: str) -> str:
@@ -211,7 +207,7 @@ def _tried(clauses: Sequence[Clause]) -> Iterator[str]:
     """Yield the values of one key that may satisfy some of these."""
     bounds: list[float] = []
     for clause in clauses:
-        yield from _literals(clause)
+        yield from clause.words
         if clause.operator in ("<", "<=", ">", ">="):
             with suppress(ValueError):
                 bounds.append(float(clause.literals[0]))

@@ -192,10 +192,8 @@ class _Parser:
             scope.attributes[key] = self._value(key)
             return
         ends = self._end(scope, depth)
-        if kinds[self._at] == "->":
+        if kinds[self._at] in ("->", "--"):
             self._edge(scope, ends, depth, self._tokens.line(at))
-        elif kinds[self._at] == "--":
-            raise self._error("'--' has no direction.", "Write '->'.")
         elif isinstance(ends, str):
             self._node(scope, ends, self._tokens.line(at))
 
