@@ -7,12 +7,11 @@ import re
 
 from pipeline.drawing.canvas import Canvas, Point, polar, width_of
 from pipeline.drawing.lines import FigureEntry, FigureLines
-from pipeline.drawing.values import FigureFault, Quantity
+from pipeline.drawing.values import LOWERED, FigureFault, Quantity
 
 _DEEP, _BRANCH, _SIDE = 118.0, 54.0, 46.0
 _ABOVE = ("battery", "supply", "internal resistance", "switch", "ammeter")
 _PREFIX = {"k": 1e3, "M": 1e6, "m": 1e-3, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
-_LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 _DIODE = (((-9, -9), (-9, 9), (9, 0), (-9, -9)), ((9, -9), (9, 9)))
 #: Lines of symbols, from their middle.
@@ -101,7 +100,7 @@ def _told(entry: FigureEntry) -> str:
 
 
 def _value(name: str, text: str) -> str:
-    shown = re.sub(r"(?<=[A-Za-z])\d+\Z", lambda found: found[0].translate(_LOW), name)
+    shown = re.sub(r"(?<=[A-Za-z])\d+\Z", lambda found: found[0].translate(LOWERED), name)
     return shown if text in ("shown", "") else f"{shown} = {text}"
 
 

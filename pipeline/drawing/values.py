@@ -9,14 +9,15 @@ from dataclasses import dataclass
 
 from pipeline.maths.notation import statement
 from pipeline.maths.trees import MathNode, NotReadError, approximate
+from pipeline.maths.units import LEVEL
 
 #: A number as authors write it: 1,200 · −2.18 × 10⁻¹⁸ · 3/5.
 NUMBER = r"(?:\d{1,3}(?:[,\u202f\u00a0]\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?×\s?10(?:\^\(?[-−]?\d+\)?|[⁻⁰¹²³⁴-⁹]+))?"
 _SIGNED = re.compile(rf"(?:(?<![\w)°])[-−])?{NUMBER}")
 _ROOT = re.compile(r"(\d*)√(\d+)\Z")
 _PRODUCT = re.compile(r"\s*×\s*10\^?\(?([-−\d]+)\)?\Z")
-_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _RAISE = str.maketrans("0123456789-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻")
+LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 #: Units that may follow their number without a blank; any word may follow after one.
 _CLOSE = r"(?:mm|cm|km|m|kg|mg|g|kN|N|kJ|J|kW|W|kHz|Hz|mV|kV|V|mA|A|kΩ|Ω|[µμ]F|°C?|%|s|h)"
 _QUANTITY = re.compile(
@@ -78,7 +79,7 @@ def number(value: str) -> float:
         if found := _ROOT.match(root):
             return sign * float(found[1] or 1) * math.sqrt(int(found[2]))
         power = 0
-        if found := _PRODUCT.search(shown.translate(_RAISED)):
+        if found := _PRODUCT.search(shown.translate(LEVEL)):
             power, shown = int(found[1].replace("−", "-")), re.split(r"\s*×", shown)[0]
         over, _, under = shown.partition("/")
         made = float(over) / float(under or 1) * 10.0 ** max(-99, min(99, power))

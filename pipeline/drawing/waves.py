@@ -8,7 +8,7 @@ import re
 from pipeline.drawing.canvas import Canvas, Point, direction, polar, width_of
 from pipeline.drawing.lines import FigureEntry, FigureLines
 from pipeline.drawing.plane import free
-from pipeline.drawing.values import FigureFault
+from pipeline.drawing.values import LOWERED, FigureFault
 
 _RAY = 105.0
 
@@ -186,7 +186,7 @@ def levels(figure: FigureLines, canvas: Canvas) -> None:
     for entry in found:
         y = at[entry.places[0]]
         canvas.line((0, y), (wide, y))
-        canvas.text("E" + entry.places[0].translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")), -6, y, "end")
+        canvas.text("E" + entry.places[0].translate(LOWERED), -6, y, "end")
         canvas.text(entry.text, wide + 6, y, "start", free(entry.value))
     moves = [re.match(r"(\d+) to (\d+)\Z", entry.text) for entry in figure.all("transition")]
     for n, move in enumerate(moves):

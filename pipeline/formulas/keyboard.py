@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 
 from pipeline.maths.notation import MathNode, NotReadError, PrintedSide, PrintedStatement
+from pipeline.maths.units import RAISED
 
 #: More values than these are not tried in every order.
 _FEW_VALUES = 3
 _SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠"}
 _ROOT, _POWER = re.compile(r"√(?:(\w+)|(?=\())"), re.compile(r"\^(-?\d+)")
-_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 #: A blank that stays, between a whole number and its fraction.
 _GAP = "\u00a0"
 
@@ -62,7 +62,7 @@ def _spelled(line: str) -> Iterator[str]:
     """Yield a line with its signs spelled in each way: √3 or sqrt(3), x^2 or x², × or x, >= or ≥, blanks or none."""
     for rooted, raised, times, signed, blank in product((0, 1), (0, 1), "×x*", (0, 1), (" ", "")):
         text = _ROOT.sub(lambda found: f"sqrt({found[1]})" if found[1] else "sqrt", line) if rooted else line
-        text = _POWER.sub(lambda found: found[1].translate(_RAISED), text) if raised else text
+        text = _POWER.sub(lambda found: found[1].translate(RAISED), text) if raised else text
         for sign, shown in _SIGNS.items() if signed else ():
             text = text.replace(sign, shown)
         yield text.replace("×", times).replace(" ", blank).replace(_GAP, " ")

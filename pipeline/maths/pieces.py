@@ -72,7 +72,7 @@ def pieces(text: str, *, inside: bool, after: bool = False, nouns: Set[str] = fr
             at, tight = found[2], True
             continue
         if powers := _POWERS.match(plain, at):
-            exponent = powers[0].translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-"))
+            exponent = powers[0].translate(units.LEVEL)
             out += [Lexeme("sign", "^"), Lexeme("sign", "{"), *_signed(exponent), Lexeme("sign", "}")]
             at, tight = powers.end(), True
             continue

@@ -89,8 +89,9 @@ QUANTITIES: dict[str, tuple[str, str]] = {
     "amount of substance": ("mol", "number of moles"),
 }  # fmt: skip
 
-_POWERS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
-_TO_POWERS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+#: Raised digits → those of the line; and back.
+LEVEL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +146,12 @@ def _exponent(text: str) -> int:
     plain = text.strip()
     if plain in ("squared", "cubed"):
         return 2 if plain == "squared" else 3
-    return int(re.sub(r"[\^{}]", "", plain).translate(_POWERS)) if plain else 1
+    return int(re.sub(r"[\^{}]", "", plain).translate(LEVEL)) if plain else 1
 
 
 def printed(text: str) -> str:
     """Return a unit as pages print it: m s^-2 becomes m s⁻²."""
-    return re.sub(r"\^\{?(-?\d+)\}?", lambda match: match[1].translate(_TO_POWERS), text)
+    return re.sub(r"\^\{?(-?\d+)\}?", lambda match: match[1].translate(RAISED), text)
 
 
 def same_quantity(one: str, two: str) -> bool:

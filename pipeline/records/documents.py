@@ -117,7 +117,7 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
     done = [step for step in state.steps.values() if step.status == COMPLETED]
     done.sort(key=lambda step: step.ended_seq)
     imported = _imported_steps(state)
-    cost = cost_of(state)
+    cost, current = cost_of(state), _current_path(state)
     document: dict[str, Any] = {
         "run_id": state.run_id,
         "pipeline": state.pipeline,
@@ -134,7 +134,7 @@ def head_document(state: RunState, journal_bytes: int, nodes: Sequence[str]) -> 
         "total_tokens": token_total(state.total) + int(state.reported.get("total_tokens") or 0),
         "error": _message(state.error),
         "status_detail": state.detail,
-        "current_step": _current(state, sums, imported),
+        "current_step": _step(state.steps[current], sums, imported) if current else None,
         "nodes": list(nodes),
         "possibly_spent_usd": usd(cost.more),
         "unpriced_calls": state.total.unpriced,
@@ -312,13 +312,6 @@ def _skipped(state: RunState, nodes: Sequence[str]) -> list[dict[str, Any]]:
         return []
     seen = {step.node for step in state.steps.values()}
     return [{"step": name, "status": SKIPPED, "outputs": {}} for name in nodes if name not in seen]
-
-
-def _current(
-    state: RunState, sums: Mapping[str, Spend], imported: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any] | None:
-    path = _current_path(state)
-    return _step(state.steps[path], sums, imported) if path else None
 
 
 def _current_path(state: RunState) -> str:
