@@ -28,7 +28,8 @@ from sympy import (
     zoo,
 )
 
-from pipeline.maths.numbers import MAX_BITS, MAX_POWER, bits
+#: Bounds of powers: greatest exponent, most binary digits of a number.
+MOST_POWER, MOST_BITS = 64, 4096
 
 _CENT = Fraction(1, 100)
 
@@ -153,11 +154,11 @@ def _power(base: Value, exponent: Value) -> Value:
     base, exponent = _scalar(base), _scalar(exponent)
     fraction = isinstance(exponent, Fraction)
     if fraction or exponent.is_number:
-        if not (fraction or exponent.is_comparable) or abs(exponent) > MAX_POWER:
+        if not (fraction or exponent.is_comparable) or abs(exponent) > MOST_POWER:
             raise NotReadError("a power out of bounds")
         if base == 0 and exponent <= 0:
             raise DivisionByNoughtError("division by nought")
-        if isinstance(base, Fraction) and bits(base) * abs(exponent) > MAX_BITS:
+        if isinstance(base, Fraction) and _bits(base) * abs(exponent) > MOST_BITS:
             raise NotReadError("a power out of bounds")
     elif exponent.has(Pow):
         raise NotReadError("a power of powers")
@@ -170,17 +171,21 @@ def _power(base: Value, exponent: Value) -> Value:
     return _bounded(_exact(Pow(base, power)))
 
 
+def _bits(value: Fraction) -> int:
+    return max(value.numerator.bit_length(), value.denominator.bit_length())
+
+
 def _bounded(value: Value) -> Value:
-    if isinstance(value, Pow) and value.exp.is_Rational and abs(value.exp) > 4 * MAX_POWER:
+    if isinstance(value, Pow) and value.exp.is_Rational and abs(value.exp) > 4 * MOST_POWER:
         raise NotReadError("a power out of bounds")
-    if isinstance(value, Fraction) and bits(value) > MAX_BITS:
+    if isinstance(value, Fraction) and _bits(value) > MOST_BITS:
         raise NotReadError("a number out of bounds")
     return value
 
 
 def _root(inside: Value, index: Value) -> Value:
     inside, index = sympify(_scalar(inside)), sympify(_scalar(index))
-    if not (index.is_Integer and 1 < index <= MAX_POWER):
+    if not (index.is_Integer and 1 < index <= MOST_POWER):
         raise NotReadError("a root out of bounds")
     return _exact(-root(-inside, index) if inside.is_negative and index % 2 else root(inside, index))
 
