@@ -106,21 +106,22 @@ def read_env_file(path: Path) -> tuple[dict[str, str], list[int]]:
     return pairs, bad
 
 
-#: What else is read: of the start, of DOT pipelines, of providers.
+#: What else is read: of the start, of DOT pipelines, of the provider's reports.
 _OTHERS = (
     "PIPELINE_PYTHON", "PIPELINE_VENV", HOME, "PIPELINE_PARAM", "PIPELINE_AGENT_CMD", "PIPELINE_RUN_DIR",
     "PIPELINE_SIMULATE", "PIPELINE_RESUME_FIDELITY", "PIPELINE_STAGE_DIR", "PIPELINE_EXECUTION_LOG",
-    "ANTHROPIC_API_KEY", "ANTHROPIC_ADMIN_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_ADMIN_KEY",
 )  # fmt: skip
 
 
-def mistyped(names: Iterable[str], commands: Iterable[str]) -> Iterator[tuple[str, str]]:
+def mistyped(names: Iterable[str], commands: Iterable[str], others: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the names that are nearly those of a variable, and that variable.
 
     Args:
         commands: Each may have variables of its own, PIPELINE_COMMAND_….
+        others: What else may be set, the variables of providers.
     """
-    known = {*_OTHERS, *filter(None, VARIABLES.values())}
+    known = {*_OTHERS, *others, *filter(None, VARIABLES.values())}
     own = tuple(f"PIPELINE_{each.upper().replace('-', '_')}_" for each in commands)
     for name in names:
         if name in known or name.startswith(own):

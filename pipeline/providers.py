@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +14,7 @@ ANTHROPIC = "anthropic"
 OPENAI = "openai"
 #: A model of the user's own (FILE.py:NAME).
 OWN = "own"
+_VARIABLE = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
 #: First-party names of models begin so.
 _CLAUDE = "claude-"
 
@@ -138,6 +139,13 @@ PROVIDERS: Mapping[str, Provider] = {
 }  # fmt: skip
 
 
+def variables() -> list[str]:
+    """Return the names of the variables that credentials and addresses are read from."""
+    return _VARIABLE.findall(
+        " ".join(f"{each.login} {each.credential} {each.base_variable}" for each in PROVIDERS.values())
+    )
+
+
 def provider_of(name: str | None) -> Provider:
     """Return a provider by the name that --provider takes; None: Anthropic.
 
@@ -146,6 +154,8 @@ def provider_of(name: str | None) -> Provider:
     """
     if (found := PROVIDERS.get(name or ANTHROPIC)) is not None:
         return found
+    import difflib
+
     near = difflib.get_close_matches(str(name), PROVIDERS, n=1)
     raise ConfigError(
         f"There is no provider {name!r}; it can be {', '.join(PROVIDERS)}.",

@@ -19,6 +19,7 @@ from pipeline.cli.options import name_store
 from pipeline.cli.text import PROGRAM, is_of_stdout, stdout_refused, warn
 from pipeline.engine.stop import end_process_after_stop, end_process_on_signal
 from pipeline.errors import RunInterrupted, RunNotFound
+from pipeline.providers import variables
 
 COMPLETE_VARIABLE = "_PIPELINE_COMPLETE"
 
@@ -218,5 +219,5 @@ def load_env_file() -> None:
         return
     if bad:
         warn(f".env: line {', '.join(map(str, bad))} is not NAME=value and was ignored.")
-    for name, meant in environment.mistyped(pairs, COMMANDS):
+    for name, meant in environment.mistyped(pairs, COMMANDS, variables()):
         warn(f".env: {name} is no setting of this program; did you mean {meant}?")

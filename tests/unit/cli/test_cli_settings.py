@@ -17,6 +17,7 @@ from pipeline.cli.main import COMMANDS, root
 from pipeline.cli.run_options import options_of as options_given
 from pipeline.environment import read_env_file
 from pipeline.errors import ConfigError
+from pipeline.providers import variables
 from pipeline.settings import Execution, Identity, option_fields, options_of, parse_usd
 from tests.codes import coded
 
@@ -153,10 +154,11 @@ def test_every_command_can_answer_in_json() -> None:
         ("PIPELINE_MODELL", "PIPELINE_MODEL"), ("pipeline_store", "PIPELINE_STORE"),
         ("ANTROPIC_API_KEY", "ANTHROPIC_API_KEY"), ("PIPELINE_MAX_COST_US", "PIPELINE_MAX_COST_USD"),
         ("PIPELINE_MODEL", None), ("PIPELINE_CLEANUP_MAX_RUNS", None), ("PATH", None), ("OPENAI_API_KEY", None),
+        ("OPENAI_API_KYE", "OPENAI_API_KEY"), ("ANTHROPIC_AWS_API_KEY", None), ("ANTHROPIC_VERTEX_BASE_URL", None),
     ],
 )  # fmt: skip
 def test_near_miss_of_a_variable_is_named(name: str, meant: str | None) -> None:
-    assert list(environment.mistyped([name], COMMANDS)) == ([(name, meant)] if meant else [])
+    assert list(environment.mistyped([name], COMMANDS, variables())) == ([(name, meant)] if meant else [])
 
 
 def test_no_path_may_be_empty() -> None:
