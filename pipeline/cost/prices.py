@@ -307,5 +307,4 @@ def _part(kind: str, count: int, price: Decimal) -> Decimal:
 
 
 def _million(value: Decimal) -> Decimal:
-    """Divide by a million, exactly."""
     return value.scaleb(-6)

@@ -165,7 +165,6 @@ class ReportLine(Spend):
 
     @property
     def input_tokens(self) -> int:
-        """Return all input buckets."""
         return sum(self.tokens.get(kind, 0) for kind in INPUT_KINDS)
 
     @property
@@ -183,7 +182,6 @@ class ReportLine(Spend):
         return sum(map(at_least, self.waste.values()), _ZERO)
 
     def take(self, posting: Posting, part: Spend | None = None) -> None:
-        """Add a posting, or a part of it."""
         part = posting.spend if part is None else part
         self.add(part)
         if posting.outcome == WASTED:

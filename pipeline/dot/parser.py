@@ -348,7 +348,6 @@ class _Parser:
     # Tokens
 
     def _name(self) -> str:
-        """Read a name, as text."""
         at = self._at
         self._at += 1
         return unescaped(self._texts[at]) if self._kinds[at] == STRING else self._texts[at]

@@ -70,7 +70,6 @@ class Tokens:
         return "\n" not in self.text[before : self.offset(at)]
 
     def shown(self, at: int) -> str:
-        """Return the token as an error shows it."""
         kind, text = self.kinds[at], self.texts[at]
         if kind == END:
             return "the end of the text"

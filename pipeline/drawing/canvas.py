@@ -96,7 +96,6 @@ class Canvas:
     """Collects shapes in their order; `element` returns them with the labels where they are free."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._parts: list[Html] = []
         self._labels: list[_Label] = []
         self._placed: list[tuple[Box, str]] = []
@@ -130,7 +129,6 @@ class Canvas:
         self.line(*self._round(at, across, up, start, turn, mark=False), style=style)
 
     def dot(self, at: Point, radius: float = 3) -> None:
-        """Draw a filled dot."""
         self._parts.append(el("circle", cx=_n(at[0]), cy=_n(at[1]), r=_n(radius), fill="currentColor", stroke="none"))
         self._round(at, radius, radius, 0, 360)
 
@@ -151,7 +149,6 @@ class Canvas:
         self.head(end, turn, style)
 
     def head(self, tip: Point, turn: float, style: str = "") -> None:
-        """Draw the head of an arrow."""
         back = polar(tip, 10, turn + 180)
         self.shape(tip, polar(back, 4.5, turn + 90), polar(back, 4.5, turn - 90), style=style)
         self._mark(tip, back, True)
@@ -183,7 +180,6 @@ class Canvas:
         self._seen += at
 
     def rect(self, x: float, y: float, width: float, height: float, style: str = "") -> None:
-        """Draw a rectangle."""
         at = ((x, y), (x + width, y), (x + width, y + height), (x, y + height))
         self._parts.append(el("rect", x=_n(x), y=_n(y), width=_n(width), height=_n(height), **_style(style)))
         self._seen += at

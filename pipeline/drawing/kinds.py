@@ -48,7 +48,6 @@ def _label(figure: FigureLines, axis: str) -> str:
 
 
 def _series(figure: FigureLines) -> Rows:
-    """Return the points of a graph as rows."""
     heads = [_label(figure, name) or name for name in "xy"]
     listed = [entry for key in ("points", "points {n}", "line", "line {n}") for entry in figure.all(key)]
     pairs = [pair for entry in listed for pair in re.findall(r"\(([^,()]+),\s*([^()]+?)\s*\)", entry.text)]

@@ -280,7 +280,6 @@ class BatchLedger:
         self._rooms.update((call.call, call.room) for call in calls if call.room is not None)
 
     def submitted(self, nonce: str, batch: Batch) -> None:
-        """Record that the provider has a batch."""
         expires = iso(batch.expires_at)
         self.recorder.append(BatchSubmitted(nonce, batch.id, expires, iso(batch.created_at)))
         self.emit("batch_submitted", batch=batch.id, requests=batch.count, expires_at=expires)

@@ -291,7 +291,6 @@ class CallLedger:
         return reply
 
     def replied(self, call: OpenCall, reply: Reply, *, sync: bool = True) -> None:
-        """Record a reply with its charge."""
         charge = self._charge(call, reply)
         self._end(call, charge, reply.to_json(), None, reply, sync=sync)
         if call.worst is not None and charge.low > call.worst:

@@ -42,7 +42,6 @@ class Emitter:
 
     @contextmanager
     def also(self, listener: Listener) -> Iterator[None]:
-        """Add a listener within a `with`."""
         self._listeners.append(listener)
         try:
             yield

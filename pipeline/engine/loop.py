@@ -353,7 +353,6 @@ class Loop:
 
 
 def _in_event_loop() -> bool:
-    """Return whether an event loop runs in this thread."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None:
         return False

@@ -81,7 +81,6 @@ class Work:
     prefix: int = 0
 
     def key(self, index: int) -> str:
-        """Return the key of an item."""
         return self.name if self.single else _unescaped(self.names[index][self.prefix :])
 
 

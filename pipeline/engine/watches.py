@@ -70,7 +70,6 @@ class CacheWatch:
         self._prefixes: dict[str, _Seen] = {}
 
     def note(self, request: Request, usage: Mapping[str, Any]) -> None:
-        """Take in the usage of an answer."""
         marked = [place for place, part in enumerate(request.system) if part.cache]
         if not marked:
             return

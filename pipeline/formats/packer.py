@@ -24,7 +24,6 @@ class Gathered(dict[str, bytes]):
     """What is to be stored out of line, by hash."""
 
     def put(self, data: bytes) -> str:
-        """Note bytes; return their hash."""
         blob = digest(data)
         self[blob] = data
         return blob

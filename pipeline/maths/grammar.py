@@ -20,7 +20,6 @@ class Parser:
         self._at = self._depth = 0
 
     def whole(self) -> MathNode:
-        """Return the tree of all tokens."""
         node = self._sum()
         if self._peek().kind != "end":
             raise NotReadError(f"{self._peek().text!r} is left over")

@@ -182,7 +182,6 @@ class Lines:
             self._learn(statement)
 
     def values(self, name: str) -> list[Value]:
-        """Return the values that a letter is given."""
         return [known.value for known in self._known.get(name, ())]
 
     def learn(self, name: str, value: Value, off: Value = _ZERO) -> None:
@@ -206,7 +205,6 @@ class Lines:
             self._cents.append(cent)
 
     def verdicts(self, statement: PrintedStatement) -> list[LineVerdict]:
-        """Return what is known of each relation of a statement."""
         if statement not in self._told:
             self._told[statement] = self._verdicts(statement)
         return self._told[statement]

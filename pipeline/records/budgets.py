@@ -96,7 +96,6 @@ class Limit:
         return self.labels, self.per
 
     def fits(self, labels: str) -> bool:
-        """Return whether it holds for a run with these labels."""
         return not self.labels or set(self.labels.split(",")) <= set(labels.split(","))
 
     @property

@@ -103,7 +103,6 @@ class TaskTable(MutableMapping[str, TaskRun]):
         return listed + self.unlisted
 
     def incomplete(self) -> dict[str, TaskRun]:
-        """Return the tasks that ended otherwise."""
         rows = ((key, row) for key, row in self._rows.items() if isinstance(row, TaskRun))
         return {key: row for key, row in rows if row.status != COMPLETED}
 

@@ -65,7 +65,6 @@ class Availability:
 
     @property
     def rests(self) -> bool:
-        """Return whether it was just given up."""
         return _CLOCK.monotonic() < self._rests_until
 
 

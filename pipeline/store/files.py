@@ -27,5 +27,4 @@ class FileStore(RunStore):
         self.root = backend.root
 
     def account(self) -> FileAccount:
-        """Return the account beside the runs."""
         return FileAccount(self.root, self._clock, disk=self.backend.disk)

@@ -233,11 +233,9 @@ class FolderBackend(Backend):
         return os.path.realpath(self.home(split(run)[0]))
 
     def tail(self, folder: Path, lock: OwnerLock) -> Tail:
-        """Return the end of the journal in a folder that is owned."""
         return FileTail(self.disk, folder, lock, reserve=self.reserve, put=self._put_new)
 
     def home(self, run_id: str) -> Path:
-        """Return the folder of a run of that id, whether it is there or not."""
         return self.root / run_id
 
     def path(self, key: str) -> Path:

@@ -71,7 +71,6 @@ class HeadText(Mapping[str, Any]):
         self._whole: dict[str, Any] | None = None
 
     def whole(self) -> dict[str, Any]:
-        """Return the plain document."""
         if self._whole is None:
             document = {**(parse_head(self._raw) or {}), **self._changed}
             # No call of ours for each field: whoever looks over a store does this once a run.

@@ -96,5 +96,4 @@ class RunValues:
         return unpacked(name, found[0] if found else None)
 
     def names(self) -> list[str]:
-        """Return the names of all values, damaged or not."""
         return sorted(name for key in self._backend.list(self._folder) if is_hash(name := key[len(self._folder) :]))

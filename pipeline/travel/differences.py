@@ -108,7 +108,6 @@ class Side:
 
     @property
     def reader(self) -> Reader:
-        """Return what reads its values back."""
         return Reader(self.store, self.state.run_id)
 
 

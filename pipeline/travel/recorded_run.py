@@ -93,7 +93,6 @@ class Recording:
 
     @property
     def reader(self) -> Reader:
-        """Return what reads recorded values back."""
         return Reader(self.store, self.final.run_id)
 
     def _note_visits(self, start: int) -> None:

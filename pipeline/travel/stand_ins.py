@@ -72,7 +72,6 @@ class VisitOrder:
         self._lock = threading.Lock()
 
     def begun(self, recorder: Recorder) -> None:
-        """Keep the recorder of the replay."""
         self.recorder = recorder
 
     def ended(self, path: str) -> None:

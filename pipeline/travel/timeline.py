@@ -84,7 +84,6 @@ class RunTimeline:
         self.found: list[WorkSpan] = []
 
     def walk(self, records: Iterable[Record]) -> RunTimeline:
-        """Take all records in; return itself."""
         for record in records:
             fact = record.fact
             before = self._voidable() if isinstance(fact, Invalidated) else {}

@@ -64,7 +64,6 @@ class _RecordedValues:
         return dict(value) if isinstance(value, Mapping) else value
 
     def blob(self, name: str) -> Any:
-        """Return a JSON value by its hash."""
         if name not in self._blobs:
             self._blobs[name] = json.loads(self._store.get_blob(self._run, name))
         return self._blobs[name]

@@ -79,7 +79,6 @@ class Source:
         return check_or_raise(_parsed(self.text, self.name), frozenset(types))
 
     def pins(self) -> dict[str, str]:
-        """Return what a run of it is pinned to."""
         return {DOT: self.text, **{f"{CHILD}{name}": text for name, text in self.children.items()}}
 
     def same(self, other: Source) -> bool:

@@ -114,7 +114,6 @@ class VisitEnd:
 
     @property
     def own(self) -> dict[str, str]:
-        """Return context keys that say how it ended."""
         return {
             "outcome": self.outcome,
             "preferred_label": self.preferred_label,

@@ -63,7 +63,6 @@ class LayeredResult(RunResult):
 
     @property
     def checkpoint_id(self) -> str | None:
-        """Return the newest checkpoint; None: none was saved."""
         return self.state.checkpoint_id
 
 

@@ -130,7 +130,6 @@ class TolerantStore:
         return getattr(self._inner, name)
 
     def as_store(self) -> Store:
-        """Return itself as what it is used for."""
         return cast(Store, self)
 
     def create(self, *args: Any, **more: Any) -> tuple[str, Journal]:
@@ -142,13 +141,11 @@ class TolerantStore:
         return self._tolerant(self._inner.open(run))
 
     def read(self, run: str, after: int = 0) -> Iterator[bytes]:
-        """Return the lines of a run, with the held ones."""
         journal = self.journals.get(run)
         held = [] if journal is None else [line.rstrip(b"\n") for line in journal.held if line_seq(line) > after]
         return chain(self._inner.read(run, after), held)
 
     def get_blob(self, run: str, blob: str) -> bytes:
-        """Return the bytes of a hash, held or stored."""
         journal = self.journals.get(run)
         held = None if journal is None else journal.blobs.get(blob)
         return self._inner.get_blob(run, blob) if held is None else held

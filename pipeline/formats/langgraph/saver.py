@@ -268,7 +268,6 @@ class LangGraphSaver(BaseCheckpointSaver[str]):
 
 
 def _opened(store: Store | str, clock: Clock) -> Store:
-    """Return the store that threads are kept in."""
     opened = _at(store, clock) if isinstance(store, str) else store
     if not callable(getattr(opened, "create_named", None)):
         raise ConfigError(

@@ -34,11 +34,9 @@ class Stored(NamedTuple):
         return cls(encoding, bytes(data)) if len(data) <= INLINE_BYTES else cls(encoding, blob=blobs.put(bytes(data)))
 
     def typed(self, get: Callable[[str], bytes]) -> Typed:
-        """Return the value as it was given."""
         return self.encoding, get(self.blob) if self.blob else self.data
 
     def to_json(self) -> list[str]:
-        """Return it as a record's JSON."""
         return [self.encoding, base64.b64encode(self.data).decode("ascii"), *([self.blob] if self.blob else ())]
 
     @classmethod

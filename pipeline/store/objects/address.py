@@ -40,12 +40,10 @@ class Address:
 
     @property
     def url(self) -> str:
-        """Return the URL as people write it."""
         return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
 
     @property
     def place(self) -> str:
-        """Return the prefix and its server."""
         return f"{self.endpoint} {self.url}"
 
     @property

@@ -204,7 +204,6 @@ class ObjectBackend(Backend):
                 yield f"{entry.key} differs from its appends; the segment is read."
 
     def note(self, name: str, left: Left) -> None:
-        """Remember how a journal was left."""
         self._left[name] = left
         while len(self._left) > _MOST_LEFT:
             self._left.pop(next(iter(self._left)), None)

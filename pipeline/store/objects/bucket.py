@@ -117,7 +117,6 @@ class Bucket:
                 yield from pool.map(self.fetch, waiting[begin : begin + _WINDOW])
 
     def remember(self, key: str, etag: str, data: bytes) -> None:
-        """Keep the bytes of an object."""
         with self._lock:
             before = self._cache.pop((key, etag), b"")
             self._cache[(key, etag)] = data

@@ -195,7 +195,6 @@ class Database:
 
     @property
     def exists(self) -> bool:
-        """Return whether there can be anything in it."""
         return True
 
     def ask(self, do: Callable[[Link], T], kind: type[StoreError] = StoreError) -> T:
@@ -253,7 +252,6 @@ class Database:
             raise kind(f"The database of {self.address.url} is closed.", code="database_closed")
 
     def connect(self) -> Link:
-        """Return a new connection."""
         raise NotImplementedError
 
     def explain(self, error: Any) -> Refusal:
@@ -273,7 +271,6 @@ class Database:
         self.close_idle()
 
     def close_idle(self) -> None:
-        """Close the connections that are not in use."""
         with contextlib.suppress(IndexError):
             while True:
                 self._idle.pop().connection.close()

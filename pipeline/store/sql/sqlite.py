@@ -125,13 +125,11 @@ class SqliteDatabase(Database):
         return _is_there(self.file)
 
     def begin(self) -> None:
-        """Note that a journal in it is open."""
         if not self._journals:
             self._inode = _inode(self._path)
         self._journals += 1
 
     def end(self) -> None:
-        """Note that a journal in it is closed."""
         self._journals = max(self._journals - 1, 0)
 
     def check(self, kind: type[StoreError]) -> None:
