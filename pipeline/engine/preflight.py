@@ -60,7 +60,7 @@ def check_options(options: Mapping[str, Any], nodes: Collection[str], own: Colle
     check_names(set(options) - set(own), OPTIONS, "Declare options of your own: Pipeline(…, options=[NAME]).")
     found = {name: amount(name, value) if name in _AMOUNTS else value for name, value in options.items()}
     if "labels" in found:
-        found["labels"] = labels_text(found["labels"] or "")
+        found["labels"] = _labels(found["labels"] or "")
     if found.get("budget") not in _BUDGETS:
         raise _invalid(f"Option 'budget' is {found['budget']!r}; it can be 'worst' or 'estimate'.")
     calls = found.get("concurrency")
@@ -70,6 +70,14 @@ def check_options(options: Mapping[str, Any], nodes: Collection[str], own: Colle
     if until is not None and until not in nodes:
         raise _invalid(f"Option 'until' is {until!r}; it must name a step: {', '.join(nodes)}.")
     return found
+
+
+def _labels(given: Any) -> str:
+    if isinstance(given, (list, tuple)):
+        given = ",".join(map(str, given))
+    if not isinstance(given, (str, Mapping)):
+        raise _invalid(f"Option 'labels' is {given!r}; it must be a mapping such as {{'team': 'maths'}}.")
+    return labels_text(given)
 
 
 def _invalid(text: str, hint: str = "") -> ConfigError:

@@ -362,7 +362,7 @@ def read_json(text: str, names: frozenset[str]) -> tuple[Any, str]:
     """
     try:
         value = json_in(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return None, f"the answer is no JSON object: {error}"
     found = (inner for inner in unwrapped(value) if isinstance(inner, dict) and not names.isdisjoint(inner))
     return next(found, value), ""

@@ -32,7 +32,7 @@ def json_in(text: str) -> Any:
     """Return the JSON value that a text is, or the one object in it, inside a fence or a sentence.
 
     Raises:
-        ValueError, RecursionError: It is no JSON, and has no object or several.
+        ValueError: It is no JSON, and has no object or several.
     """
     text = text.strip().removeprefix("\ufeff")
     try:
@@ -56,7 +56,7 @@ def unwrapped(value: Any) -> Iterator[Any]:
         elif isinstance(value, str):
             try:
                 value = read_json(value)
-            except (ValueError, RecursionError):
+            except ValueError:
                 return
         else:
             return

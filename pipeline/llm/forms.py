@@ -169,7 +169,7 @@ def _no_form(cls: type, error: Exception) -> ConfigError:
 def _json(text: str) -> Any:
     try:
         return json_in(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise Misfit([f"the answer: is no JSON ({error})"]) from None
 
 

@@ -25,16 +25,17 @@ def labels_text(labels: str | Iterable[str] | Mapping[str, Any]) -> str:
     """Return labels as they are recorded: sorted by key, joined by commas.
 
     Args:
-        labels: KEY=VALUE texts, one text of several joined by commas, or a mapping.
+        labels: KEY=VALUE texts, one text of several joined by commas ("" for none), or a mapping.
 
     Raises:
         ConfigError: One is malformed, or a key has two values.
     """
     if isinstance(labels, Mapping):
         labels = [f"{key}={value}" for key, value in labels.items()]
-    parts = labels.split(",") if isinstance(labels, str) else [part for each in labels for part in each.split(",")]
+    texts = filter(None, [labels]) if isinstance(labels, str) else labels
     found: dict[str, str] = {}
-    for part in filter(None, map(str.strip, parts)):
+    # An empty one among them is a mistake, an unset variable as a rule: it would take the run out of its limits.
+    for part in (part.strip() for text in texts for part in text.split(",")):
         key, _, value = part.partition("=")
         if not _LABEL.fullmatch(part):
             hint = "Write KEY=VALUE of letters, digits and . _ - (the value also / : @ +), such as team=maths."

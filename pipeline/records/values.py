@@ -140,9 +140,12 @@ def read_json(text: str) -> Any:
     """Return the value that foreign JSON text says.
 
     Raises:
-        ValueError, RecursionError: It is no JSON; NaN and infinity are none.
+        ValueError: It is no JSON; NaN and infinity are none, nor what is nested without end.
     """
-    return json.loads(text, parse_constant=_no_number)
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def reference(name: str, size: int) -> dict[str, Any]:

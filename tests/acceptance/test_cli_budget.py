@@ -40,6 +40,15 @@ def test_limits_are_set_listed_and_removed(cli: Cli) -> None:
     assert (wrong.code, "such as team=maths" in wrong.err) == (2, True)
 
 
+@pytest.mark.parametrize("command", [("budget", "set", "--usd", "1"), ("budget", "remove"), COURSE])
+def test_empty_label_of_an_unset_variable_means_not_all_runs_and_not_none(cli: Cli, command: tuple[str, ...]) -> None:
+    cli("budget", "set", "--per", "day", "--usd", "5")
+    said = cli(*command, "--label", "", *(("--per", "day") if command[0] == "budget" else ()))
+    assert (said.code, "'' is not a label" in said.err) == (2, True), said.err
+    assert [row["limit_usd"] for row in cli("budget", "list", "--json").json()] == [5]
+    assert cli("list", "--json").json() == []
+
+
 def test_course_stops_at_its_team_s_limit_and_continues_once_it_is_raised(cli: Cli, server: BillingServer) -> None:
     cli("budget", "set", "--label", "team=maths", "--per", "month", "--usd", "0.05")
     stopped = cli(*COURSE, "--label", "team=maths")

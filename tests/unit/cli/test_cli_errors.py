@@ -11,6 +11,7 @@ import pytest
 
 from pipeline.app.run_report import RunReport
 from pipeline.cli import errors, results
+from pipeline.cli.run import read_param
 from pipeline.engine.result import RunResult
 from pipeline.errors import (
     BatchLost,
@@ -166,3 +167,7 @@ def test_end_in_json_has_the_same_facts() -> None:
     data = results.report_json(ended("failed", None, StepFailed("no", hint="try")))
     assert data["error"] == {"type": "StepFailed", "code": "step_failed", "message": "no", "hint": "try"}
     assert (data["cost_usd"], data["cost_usd_at_most"]) == (Decimal("1.85"), Decimal("1.97"))
+
+
+def test_parameter_that_is_nested_without_end_is_a_text() -> None:
+    assert read_param("towns=" + "[" * 100_000) == ("towns", "[" * 100_000)

@@ -58,6 +58,7 @@ def test_options_that_are_misspelt_are_refused_with_the_nearest_and_those_of_one
         {"max_cost_usd": "none"}, {"max_cost_usd": -1}, {"max_cost_usd": "-0"}, {"max_cost_usd": float("nan")},
         {"max_cost_usd": "1e999999"}, {"max_cost_usd": True}, {"max_cost_usd": [1]}, {"daily_budget_usd": "$1"},
         {"budget": "best"}, {"concurrency": 0}, {"concurrency": "many"}, {"concurrency": True}, {"until": "og"},
+        {"labels": 5},
     ],
 )  # fmt: skip
 def test_options_with_values_that_cannot_be_are_refused_by_name(store: MemoryStore, options: dict[str, Any]) -> None:
