@@ -9,24 +9,22 @@ from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.app.course_work import LESSON_CALLS, CourseWork, Piece
 from pipeline.app.stores import open_store
 from pipeline.clock import SystemClock
 from pipeline.content.lesson import LESSON_SCHEMA
+from pipeline.engine.ceiling import Prices
 from pipeline.lessons.asks import Asks
+from pipeline.lessons.course import Course
 from pipeline.lessons.estimate import Estimate, Row, estimate
+from pipeline.lessons.schemas import Entry
 from pipeline.records.charge import TOKEN_KINDS
 from pipeline.records.statuses import COMPLETED
 from pipeline.records.structure import count
 from pipeline.settings import OFFLINE
 from pipeline.store.base import Head
-
-if TYPE_CHECKING:
-    from pipeline.engine.ceiling import Prices
-    from pipeline.lessons.course import Course
-    from pipeline.lessons.schemas import Entry
 
 #: How a course can be bought: in a batch or not, with a shared prefix cached or not.
 WAYS = ("sync", "sync_uncached", "batch", "batch_uncached")

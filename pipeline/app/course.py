@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.app.cost_estimate import CourseHistory, expectations, remaining
 from pipeline.app.course_identity import (
@@ -39,12 +39,15 @@ from pipeline.app.start import (
 from pipeline.content.lesson import LESSON_SCHEMA
 from pipeline.engine.engine import Engine
 from pipeline.engine.missing_values import find as find_lost
+from pipeline.engine.setup import Setup
 from pipeline.errors import ConfigError, PipelineError, RunExists
 from pipeline.export.base import checked, listed
 from pipeline.formats.langgraph.threads import check_is_no_thread
 from pipeline.lessons.catalogue import Catalogue
+from pipeline.lessons.course import Course
 from pipeline.lessons.pipeline import PIPELINE, bundle_name
 from pipeline.lessons.run_selection import choose_run
+from pipeline.lessons.schemas import Entry
 from pipeline.publish.folder import FolderPublisher
 from pipeline.records.charge import dollars
 from pipeline.records.run import RunState, bare
@@ -52,11 +55,6 @@ from pipeline.records.statuses import COMPLETED, FAILED
 from pipeline.settings import ASK_ABOVE_USD, OFFLINE, Execution, option_name
 from pipeline.store.base import Claim, Store
 from pipeline.store.reader import COURSES, LESSONS, load, resolve
-
-if TYPE_CHECKING:
-    from pipeline.engine.setup import Setup
-    from pipeline.lessons.course import Course
-    from pipeline.lessons.schemas import Entry
 
 #: Settings that change with others, or that void nothing of what is made.
 _NO_CHANGE = frozenset({"author", "lesson_schema", "bank_folder"})

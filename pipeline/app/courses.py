@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.app.course import lessons
 from pipeline.app.course_work import RUN
@@ -18,6 +18,7 @@ from pipeline.app.model_choice import author_kind, model_name
 from pipeline.app.plan import CoursePlan, plan
 from pipeline.app.run_report import RunReport
 from pipeline.app.start import Start
+from pipeline.engine.events import Listener
 from pipeline.environment import VARIABLES
 from pipeline.errors import (
     BudgetExceeded,
@@ -35,9 +36,6 @@ from pipeline.errors import (
 from pipeline.files import read_regular
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.settings import AUTO, Execution, Identity, option_name, parse_usd
-
-if TYPE_CHECKING:
-    from pipeline.engine.events import Listener
 
 #: A course needs these.
 _NEEDED = ("subject", "level")
@@ -270,14 +268,21 @@ def _settings(cells: Mapping[str, str], asked: Identity, execution: Execution) -
     if "" in cells:
         raise _wrong("it has more cells than the header")
     values = {name: COLUMNS[name](cell, option_name(name)) for name, cell in cells.items()}
-    own = {name: value for name, value in values.items() if name in Identity.__slots__}
-    how = {name: value for name, value in values.items() if name not in own}
-    asked = replace(asked, **own, given=asked.given | own.keys())
-    execution = replace(execution, **how, given=execution.given | how.keys())
+    asked, execution = _with_values(asked, execution, values)
     if not execution.dry_run:
         model_name(asked.model, asked.provider, execution.base_url)
     check_executor(execution)
     return asked, execution
+
+
+def _with_values(asked: Identity, execution: Execution, values: Mapping[str, Any]) -> tuple[Identity, Execution]:
+    """Return the settings with other values; each goes where it belongs."""
+    own = {name: value for name, value in values.items() if name in Identity.__slots__}
+    how = {name: value for name, value in values.items() if name not in own}
+    return (
+        replace(asked, **own, given=asked.given | own.keys()),
+        replace(execution, **how, given=execution.given | how.keys()),
+    )
 
 
 def _wrong(message: str, hint: str = "", **data: Any) -> ConfigError:
@@ -326,11 +331,7 @@ def read_fields(typed: Mapping[str, str], store: str, *, starting: bool = False)
         try:
             if not text.isprintable():
                 raise ConfigError(f"{option_name(name)} holds a character that cannot be typed.", code="invalid_option")
-            value = FIELDS[name](text, option_name(name))
-            if name in Identity.__slots__:
-                asked = replace(asked, **{name: value}, given=asked.given | {name})
-            else:
-                execution = replace(execution, **{name: value}, given=execution.given | {name})
+            asked, execution = _with_values(asked, execution, {name: FIELDS[name](text, option_name(name))})
         except ConfigError as error:
             errors[name] = error.message
     errors |= {name: f"Choose a {name}." for name in ("subject", "level") if name not in values}

@@ -7,18 +7,16 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.cost.prices import PriceBook
 from pipeline.cost.rates import provider_at
 from pipeline.engine.pipeline import load_python
 from pipeline.errors import ConfigError, CredentialMissing, ModelError, SettingsConflict
+from pipeline.llm.base import Model, ModelInfo
 from pipeline.providers import ANTHROPIC, OPENAI, OWN, PROVIDERS, able, provider_of
+from pipeline.records.run import RunState
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, Identity
-
-if TYPE_CHECKING:
-    from pipeline.llm.base import Model, ModelInfo
-    from pipeline.records.run import RunState
 
 #: Variables with which the SDK finds a credential of Anthropic's by itself.
 _CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE", "ANTHROPIC_IDENTITY_TOKEN_FILE")

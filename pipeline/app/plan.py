@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.app.cost_estimate import (
     COUNTED,
@@ -50,21 +50,17 @@ from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.estimate import estimate, prompts_of
 from pipeline.lessons.prompts import load_prompts
 from pipeline.lessons.run_selection import choose_run
+from pipeline.lessons.schemas import Entry
+from pipeline.llm.base import Request
 from pipeline.providers import ANTHROPIC, takes_batches
 from pipeline.records.charge import BATCH
-from pipeline.records.run import bare
+from pipeline.records.run import RunState, bare
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, Execution, Identity
 from pipeline.store.base import Claim, Store
 from pipeline.store.reader import load
 from pipeline.travel.fork import Forked
 from pipeline.travel.fork import plan_fork as planned_fork
 from pipeline.travel.values import usd_by_step
-
-if TYPE_CHECKING:
-    from pipeline.lessons.schemas import Entry
-    from pipeline.llm.base import Request
-    from pipeline.records.run import RunState
-    from pipeline.store.base import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,30 +64,21 @@ _stopped: dict[tuple[int, str], float] = {}
 
 
 def start(
-    arguments: Sequence[str],
-    store: str | None,
-    *,
-    files: Mapping[str, str] | None = None,
-    wait: float = _WAIT_SECONDS,
-) -> Started:
+    arguments: Sequence[str], store: str | None, *, files: Mapping[str, str] | None = None,
+    leaves: Callable[[Path], bool] = lambda output: False,
+) -> Started:  # fmt: skip
     """Start the command line as a process of its own, or find the one that the same click before has started.
 
     Args:
         arguments: Of the program, without `--json`, which is added; nothing secret.
         store: The store's URL, which may hold a password: it goes through the environment.
         files: Name → text of files that are kept beside the output; an argument that equals a name becomes its path.
-        wait: Seconds until the answer comes without the run's id.
+        leaves: Whether the one that was found is about to end, by the folder of its output: then it is not returned.
 
     Raises:
         PipelineError: It ended before it named a run; the message, hint and code are its own, data["lines"] all of it.
     """
-    return _started(arguments, store, files or {}, wait, lambda folder: False)
-
-
-def _started(
-    arguments: Sequence[str], store: str | None, files: Mapping[str, str], wait: float, leaves: Callable[[Path], bool]
-) -> Started:
-    """Start a process, or find the one of the same click; not one that is about to end, as its output tells."""
+    files = files or {}
     asked = json.dumps([list(arguments), store, dict(files)])
     with _lock:
         for name in [name for name, (process, _) in _living.items() if process.poll() is not None]:
@@ -95,7 +86,7 @@ def _started(
         found = _living.get(asked)
         process, folder = found if found and not leaves(found[1]) else _begin(arguments, store, files)
         _living[asked] = process, folder
-    return _told(process, folder, wait)
+    return _told(process, folder)
 
 
 def resume(place: Store, store: str | None, run: str, more: Sequence[str] = ()) -> Started:
@@ -118,7 +109,7 @@ def resume(place: Store, store: str | None, run: str, more: Sequence[str] = ()) 
         # It has named the run, so it owned it: in this order.
         return bool(_run_of(_objects(output / EVENTS))) and not head_of(place, run).owned
 
-    return _started(resume_arguments(row, more), store, {}, _WAIT_SECONDS, leaves)
+    return start(resume_arguments(row, more), store, leaves=leaves)
 
 
 def stop(place: Store, run: str) -> int:
@@ -195,13 +186,13 @@ def _begin(
     return process, folder
 
 
-def _told(process: subprocess.Popen[bytes], folder: Path, wait: float) -> Started:
+def _told(process: subprocess.Popen[bytes], folder: Path) -> Started:
     """Wait until a process names its run, or ends.
 
     Raises:
         PipelineError: It ended, with an error, and named none.
     """
-    until = _clock.monotonic() + wait
+    until = _clock.monotonic() + _WAIT_SECONDS
     while True:
         ended = process.poll()
         said = list(_objects(folder / EVENTS))

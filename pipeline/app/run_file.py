@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.app.executors import on_executor
 from pipeline.app.model_choice import (
@@ -27,6 +27,7 @@ from pipeline.app.start import (
 )
 from pipeline.engine import preflight
 from pipeline.engine.engine import Engine
+from pipeline.engine.events import Listener
 from pipeline.engine.pipeline import load_pipeline
 from pipeline.errors import ConfigError, CredentialMissing
 from pipeline.formats.langgraph.threads import check_is_no_thread
@@ -34,9 +35,6 @@ from pipeline.providers import ANTHROPIC
 from pipeline.records.statuses import COMPLETED
 from pipeline.settings import OFFLINE, Execution, Identity
 from pipeline.store.reader import load, resolve
-
-if TYPE_CHECKING:
-    from pipeline.engine.events import Listener
 
 
 def run_file(

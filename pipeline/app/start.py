@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline import __version__, environment
 from pipeline.app.executors import check_executor
@@ -23,19 +23,18 @@ from pipeline.errors import CheckpointCorrupt
 from pipeline.providers import ANTHROPIC
 from pipeline.publish.folder import FolderPublisher
 from pipeline.records.charge import in_full
+from pipeline.records.run import RunState
 from pipeline.settings import OFFLINE, Execution, Identity
 from pipeline.store.address import parse_store_url, store_words
 from pipeline.store.base import Store
 from pipeline.store.network import network_note
 
-if TYPE_CHECKING:
-    from pipeline.records.run import RunState
-
 #: Asks a person; whether the answer was yes.
 Confirm = Callable[[str], bool]
-#: Settings that a run keeps until others are given; the rest hold for one start.
+#: Settings that a run keeps until others are given; and those that hold for one start.
 _KEPT = ("base_url", "max_cost_usd", "concurrency", "out", "prices", "batch", "batch_min", "daily_budget_usd", "review",
          "downloads", "labels")  # fmt: skip
+_ONCE = ("until", "sample", "skip_failed", "overwrite", "no_wait", "resubmit", "executor")
 _DECIDED, _BEGUN = frozenset({"run_new", "run_continuing"}), frozenset({"run_started", "run_resumed"})
 
 
@@ -137,25 +136,14 @@ def check_readable(state: RunState) -> None:
 
 def settings_now(execution: Execution, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return how this start works, as recorded: what was given, else the run's own settings, else the defaults."""
-    usd = {name: getattr(execution, name) for name in ("max_cost_usd", "daily_budget_usd")}
-    values: dict[str, Any] = {
-        "max_cost_usd": None if usd["max_cost_usd"] is None else f"{usd['max_cost_usd']:f}",
-        "concurrency": execution.concurrency,
-        "out": str(execution.out_folder),
-        "prices": None if execution.prices is None else os.path.abspath(os.path.expanduser(execution.prices)),
-        "budget": execution.budget,
-        "base_url": execution.base_url,
-        "daily_budget_usd": None if usd["daily_budget_usd"] is None else f"{usd['daily_budget_usd']:f}",
-        "batch": execution.batch,
-        "batch_min": execution.batch_min,
-        "batch_poll_seconds": execution.batch_poll,
-        "review": execution.review,
-        "downloads": execution.downloads,
-        "labels": execution.labels,
-    }
+    values: dict[str, Any] = {name: getattr(execution, name) for name in (*_KEPT, "budget")}
+    for name in ("max_cost_usd", "daily_budget_usd"):
+        values[name] = None if values[name] is None else f"{values[name]:f}"
+    if execution.prices is not None:
+        values["prices"] = os.path.abspath(os.path.expanduser(execution.prices))
+    values |= {"out": str(execution.out_folder), "batch_poll_seconds": execution.batch_poll}
     values |= {name: recorded[name] for name in _KEPT if name in recorded and name not in execution.given}
-    once = ("until", "sample", "skip_failed", "overwrite", "no_wait", "resubmit", "executor")
-    return values | {name: getattr(execution, name) for name in once}
+    return values | {name: getattr(execution, name) for name in _ONCE}
 
 
 def set_up(

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline import __version__
 from pipeline.clock import Clock, SystemClock
 from pipeline.engine.amendment import amend, declared_done
 from pipeline.engine.arguments import store_of
+from pipeline.engine.setup import Definition
 from pipeline.errors import ConfigError
 from pipeline.formats.agentos import store as agentos
 from pipeline.formats.langgraph.threads import PIPELINE as THREAD
 from pipeline.formats.langgraph.threads import check_is_no_thread
-from pipeline.records.run import bare
+from pipeline.records.kinds import Fact
+from pipeline.records.run import RunState, bare
 from pipeline.records.values import is_reference
 from pipeline.settings import Identity
 from pipeline.store.base import Store
@@ -24,11 +26,6 @@ from pipeline.travel.fork import fork as made_fork
 from pipeline.travel.overrides import parse_changes, read_assignments
 from pipeline.travel.replay import Replayed
 from pipeline.travel.replay import replay as replayed
-
-if TYPE_CHECKING:
-    from pipeline.engine.setup import Definition
-    from pipeline.records.kinds import Fact
-    from pipeline.records.run import RunState
 
 #: The pin that holds a DOT graph's text; the service, and the task, that answers prompts in the place of a model.
 _DOT, _AGENT = "dot", "backend"

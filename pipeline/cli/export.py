@@ -35,15 +35,9 @@ _NAMED = 10
 @json_option
 @store_option
 def export(
-    run: str,
-    formats: str,
-    lessons: tuple[int, ...],
-    difficulty: str,
-    out: Path | None,
-    overwrite: bool,
-    as_json: bool,
-    store: str | None,
-) -> None:
+    run: str, formats: str, lessons: tuple[int, ...], difficulty: str, out: Path | None, overwrite: bool,
+    as_json: bool, store: str | None,
+) -> None:  # fmt: skip
     """Write a course as files to take away; the same course gives the same bytes.
 
     Works on any run, complete or not: of an unfinished one, the lessons that are made. Files for

@@ -45,15 +45,14 @@ def log(run: str, follow: bool, as_json: bool, store: str | None) -> None:
             sys.stdout.flush()
 
 
-def following(store: Store, run: str, clock: Clock, stop: threading.Event | None = None) -> Iterator[Record]:
-    """Yield the records, then whatever is appended, until the run has ended (or `stop` is set)."""
-    stop = stop or threading.Event()
+def following(store: Store, run: str, clock: Clock) -> Iterator[Record]:
+    """Yield the records, then whatever is appended, until the run has ended."""
     seq, ended = 0, False
     while True:
         for record in records_after(store, run, seq):
             seq, ended = record.seq, isinstance(record.fact, kinds.RunEnded)
             yield record
-        if ended or clock.wait(stop, POLL_SECONDS):
+        if ended or clock.wait(threading.Event(), POLL_SECONDS):
             return
 
 

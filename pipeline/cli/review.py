@@ -34,27 +34,18 @@ _FLAGS = ("approve", "keep", "take", "undo")
 @run_argument
 @click.argument("item", required=False, metavar="[ITEM]")
 @click.option("--approve", is_flag=True, help="Approve the lesson as it is.")
-@click.option(
-    "--edit",
-    type=NamedPath(allow_dash=True),
-    metavar="FILE",
-    help="Replace it by an edited version: JSON of the lesson, or of new values by address; checked first.",
-)
+@click.option("--edit", type=NamedPath(allow_dash=True), metavar="FILE",
+              help="Replace it by an edited version: JSON of the lesson, or of new values by address; checked first.",
+              )  # fmt: skip
 @click.option("--redo", metavar="NOTE", help="Have it made again at the next resume; NOTE says what to change.")
 @click.option("--keep", is_flag=True, help="Of an edited lesson that was made again since: keep the edit.")
 @click.option("--take", is_flag=True, help="Of such a lesson: take the new version, which is then to be reviewed.")
 @click.option("--undo", is_flag=True, help="Take the last decision about it back.")
-@own_option(
-    "review", "--by", default="", metavar="NAME", help="Who decides, as it is published.  [default: the login name]"
-)
+@own_option("review", "--by", default="", metavar="NAME",
+            help="Who decides, as it is published.  [default: the login name]")  # fmt: skip
 @own_option("review", "--note", default="", metavar="TEXT", help="A note to keep with the decision.")
-@own_option(
-    "review",
-    "--export",
-    type=NamedPath(),
-    metavar="FILE.jsonl",
-    help="Write all decisions as calibration examples: draft, edit, findings, verdict.",
-)
+@own_option("review", "--export", type=NamedPath(), metavar="FILE.jsonl",
+            help="Write all decisions as calibration examples: draft, edit, findings, verdict.")  # fmt: skip
 @json_option
 @store_option
 def review(

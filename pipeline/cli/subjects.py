@@ -86,20 +86,10 @@ def new(subject: str, level: str, as_json: bool) -> None:
 @click.argument("subject", type=OneOf("subject", SUBJECTS))
 @click.argument("level", type=OneOf("level", LEVELS))
 @settings_options("catalogue", catalogue="Folder that the course file is written into; made where it is not there.")
-@own_option(
-    "subjects_import",
-    "--title",
-    default="",
-    metavar="TEXT",
-    help="Title of the course.  [default: its level and subject]",
-)
-@own_option(
-    "subjects_import",
-    "--encoding",
-    default="",
-    metavar="NAME",
-    help="Encoding of FILE, such as cp1251.  [default: found out]",
-)
+@own_option("subjects_import", "--title", default="", metavar="TEXT",
+            help="Title of the course.  [default: its level and subject]")  # fmt: skip
+@own_option("subjects_import", "--encoding", default="", metavar="NAME",
+            help="Encoding of FILE, such as cp1251.  [default: found out]")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace the course file that is there.")
 @json_option
 def import_(
