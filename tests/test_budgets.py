@@ -20,32 +20,32 @@ class Budget:
 
 #: Lowered whenever a package gets smaller; the tests below refuse a budget with more than SLACK of air in it.
 BUDGETS = {
-    "root": Budget(1_815, 1),
-    "records": Budget(3_925, 7),
+    "root": Budget(1_820, 1),
+    "records": Budget(3_935, 7),
     "graph": Budget(780, 3),
-    "dot": Budget(2_840, 6),
+    "dot": Budget(2_835, 6),
     "cost": Budget(1_925, 5),
-    "store": Budget(10_205, 8),
-    "llm": Budget(2_700, 6),
+    "store": Budget(10_195, 8),
+    "llm": Budget(2_690, 6),
     "publish": Budget(3_160, 8),
     "formulas": Budget(935, 2),
     "export": Budget(2_980, 4),
     "content": Budget(4_885, 10),
     "bank": Budget(900, 5),
-    "maths": Budget(3_525, 6),
-    "drawing": Budget(3_210, 7),
+    "maths": Budget(3_515, 8),
+    "drawing": Budget(3_200, 7),
     "engine": Budget(9_130, 8),
-    "formats": Budget(10_050, 8),
-    "travel": Budget(2_220, 3),
-    "lessons": Budget(6_485, 6),
-    "app": Budget(8_545, 6),
-    "cli": Budget(5_320, 6),
-    "traces": Budget(1_175, 5),
-    "ui": Budget(3_345, 8),
+    "formats": Budget(10_035, 8),
+    "travel": Budget(2_205, 3),
+    "lessons": Budget(6_490, 6),
+    "app": Budget(8_480, 6),
+    "cli": Budget(5_290, 6),
+    "traces": Budget(1_160, 5),
+    "ui": Budget(3_350, 8),
 }
 SLACK = 0.03
 #: The files of the package in all, and its modules under 40 lines that have a single importer.
-MAX_FILES = 482
+MAX_FILES = 479
 MAX_SMALL_MODULES = 0
 SMALL_LINES = 40
 

@@ -84,9 +84,9 @@ def repriced_json(made: Repricing) -> Iterator[dict[str, Any]]:
 
 def repriced_rows(made: Repricing) -> Iterator[Sequence[object]]:
     """Yield lines at other prices; the head first."""
-    yield ("key", "calls", "recorded_usd", "repriced_usd", "difference_usd")
+    yield list(made.total.to_json())
     for line in (*made.lines, made.total):
-        yield [line.key, line.calls, *(f"{usd:f}" for usd in (line.recorded, line.repriced, line.difference))]
+        yield [f"{value:f}" if isinstance(value, Decimal) else value for value in line.to_json().values()]
 
 
 def reconciled_json(found: Comparison) -> Iterator[dict[str, Any]]:
@@ -106,10 +106,5 @@ def reconciled_rows(found: Comparison) -> Iterator[Sequence[object]]:
     for line in (*found.made.lines, found.made.total):
         high = None if line.to_json()["recorded_at_most_usd"] is None else line.ours.usd + line.ours.high
         usd = (line.known, high, line.theirs, line.difference)
-        yield [
-            line.day,
-            line.model,
-            *("" if amount is None else f"{amount:f}" for amount in usd),
-            line.surplus,
-            " ".join(reason.kind for reason in line.reasons),
-        ]
+        amounts = ("" if amount is None else f"{amount:f}" for amount in usd)
+        yield [line.day, line.model, *amounts, line.surplus, " ".join(reason.kind for reason in line.reasons)]

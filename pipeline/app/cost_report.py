@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
@@ -363,8 +363,7 @@ class DaySpend:
 
     def to_json(self) -> dict[str, Any]:
         """Return it for programs."""
-        return {"day": self.day, "spent_usd": self.spent_usd, "limit_usd": self.limit_usd,
-                "set_by": self.set_by or None}  # fmt: skip
+        return {**asdict(self), "set_by": self.set_by or None}
 
 
 def day_spend(url: str | None, state: Callable[[str], RunState]) -> DaySpend:

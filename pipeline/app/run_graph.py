@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.app.run_items import BATCH, PERSON, REUSED, RUNNING, open_word
 from pipeline.app.run_status import UNKNOWN, StepView
+from pipeline.app.run_trail import BATCH, PERSON, REUSED, RUNNING, open_word
 from pipeline.app.words import money_between, one_line, with_unpriced
 from pipeline.dot.drawing import in_order
 from pipeline.dot.model import DotEdge, DotGraph, DotNode

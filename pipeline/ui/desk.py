@@ -10,8 +10,7 @@ from urllib.parse import unquote
 from starlette.requests import Request
 
 from pipeline import environment
-from pipeline.app.run_index import RunIndex
-from pipeline.app.run_watch import RunNow, Watches
+from pipeline.app.run_index import RunIndex, RunNow, Watches
 from pipeline.app.stores import head_of, open_store
 from pipeline.clock import Clock, SystemClock
 from pipeline.records.run import RunState

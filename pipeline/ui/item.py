@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pipeline.app.preview import preview
-from pipeline.app.run_items import open_word
 from pipeline.app.run_status import find_step
+from pipeline.app.run_trail import open_word
 from pipeline.app.words import one_line
 from pipeline.errors import CheckpointCorrupt, RunNotFound
 from pipeline.publish.view import finding_line

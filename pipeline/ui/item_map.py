@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from pipeline.app.run_items import BATCH, BEGUN, CUT_OFF, INTERRUPTED, REUSED, RUNNING, Items
+from pipeline.app.run_trail import BATCH, BEGUN, CUT_OFF, INTERRUPTED, REUSED, RUNNING, Items
 from pipeline.records.statuses import COMPLETED, FAILED, PENDING
 
 #: Up to so many items the table alone is shown; cells of the map at most, and in a row.

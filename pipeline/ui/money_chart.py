@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from pipeline.app.run_items import Money, figures
-from pipeline.app.run_trail import Trail
+from pipeline.app.run_trail import Money, Trail, figures
 from pipeline.records.charge import dollars, in_full
 from pipeline.records.run import RunState
 

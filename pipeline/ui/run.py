@@ -16,10 +16,15 @@ from pipeline.app.export import export_of
 from pipeline.app.plan import expected_of
 from pipeline.app.review import CourseReview
 from pipeline.app.run_advice import advice
-from pipeline.app.run_items import (
+from pipeline.app.run_index import RunNow
+from pipeline.app.run_list import row_of
+from pipeline.app.run_log import details, kind_of, line_of, records_after
+from pipeline.app.run_status import StepView, interruptions, steps_of
+from pipeline.app.run_trail import (
     BATCH,
     REUSED,
     RUNNING,
+    ItemCalls,
     Items,
     figures,
     items_of,
@@ -28,11 +33,6 @@ from pipeline.app.run_items import (
     seconds_left,
     visits,
 )
-from pipeline.app.run_list import row_of
-from pipeline.app.run_log import details, kind_of, line_of, records_after
-from pipeline.app.run_status import StepView, interruptions, steps_of
-from pipeline.app.run_trail import ItemCalls
-from pipeline.app.run_watch import RunNow
 from pipeline.app.words import missing_records, one_line, pairs, short_hash
 from pipeline.clock import iso, parse_iso
 from pipeline.content.names import course_name

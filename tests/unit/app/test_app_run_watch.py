@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.app.run_index import Watches
 from pipeline.app.run_list import row_of
-from pipeline.app.run_watch import Watches
 from pipeline.app.stores import head_of, open_store, state_of
 from pipeline.clock import SystemClock
 from pipeline.errors import CheckpointCorrupt, RunNotFound
@@ -31,8 +31,8 @@ def store(root: Path) -> Store:
 @pytest.fixture
 def watches(store: Store, monkeypatch: pytest.MonkeyPatch) -> Watches:
     """Looks that are never too young."""
-    monkeypatch.setattr("pipeline.app.run_watch.FRESH_SECONDS", -1.0)
-    monkeypatch.setattr("pipeline.app.run_watch._SLOW_SECONDS", -2.0)
+    monkeypatch.setattr("pipeline.app.run_index.FRESH_SECONDS", -1.0)
+    monkeypatch.setattr("pipeline.app.run_index._SLOW_SECONDS", -2.0)
     return Watches(store, SystemClock())
 
 

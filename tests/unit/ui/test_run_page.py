@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline.app import processes
-from pipeline.app.run_items import Items, page
-from pipeline.app.run_trail import Order
+from pipeline.app.run_trail import Items, Order, page
 from pipeline.clock import SystemClock, iso
 from pipeline.records.charge import Charge
 from pipeline.records.codec import encode_fact
@@ -103,7 +102,7 @@ def test_costs_follow_the_run_by_item_too(root: Path, desk: Served) -> None:
 def test_an_item_with_a_call_of_unknown_cost_is_not_for_nothing(
     root: Path, desk: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.app.run_watch.FRESH_SECONDS", -1.0)
+    monkeypatch.setattr("pipeline.app.run_index.FRESH_SECONDS", -1.0)
     script = course(root, made=1)
     first, second = send(script, 2), send(script, 3)
     script.call("lessons", "lessons/4", Charge("unpriced"))
