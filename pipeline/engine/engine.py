@@ -14,6 +14,7 @@ from pipeline.clock import iso
 from pipeline.engine import changes, memory, missing_values
 from pipeline.engine.batch_ledger import out_words, still_out
 from pipeline.engine.batch_queue import batches_of
+from pipeline.engine.call_setup import at_once, caller_of
 from pipeline.engine.ceiling import more_room
 from pipeline.engine.loop import Loop
 from pipeline.engine.map_runner import MapRunner
@@ -21,7 +22,6 @@ from pipeline.engine.recorder import Recorder
 from pipeline.engine.result import RunResult
 from pipeline.engine.setup import ActiveRun, Definition, Setup, host, recorded
 from pipeline.engine.sources import Sources, fresh, missing_param
-from pipeline.engine.spender import at_once, caller_of
 from pipeline.engine.stop import Stop, run_with_signals
 from pipeline.engine.store_limits import settle_slices
 from pipeline.engine.takeover import ResumeOptions, TakeOver, other_graph, record_repairs

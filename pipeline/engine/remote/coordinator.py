@@ -25,6 +25,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+from pipeline.engine.call_setup import at_once
 from pipeline.engine.ceiling import Ceiling, Room
 from pipeline.engine.map_runner import MapRunner, spent_in_part
 from pipeline.engine.remote.messages import CLOSED, ENDED, NEEDS, REFUSED, Answer, Notices, error_of, why_lost
@@ -32,7 +33,6 @@ from pipeline.engine.remote.parcels import packed, plain_url, reference
 from pipeline.engine.remote.worker import run_task
 from pipeline.engine.setup import ActiveRun, Definition, Setup, recorded
 from pipeline.engine.sources import Scope
-from pipeline.engine.spender import at_once
 from pipeline.engine.tasks import Work
 from pipeline.errors import ConfigError, Pause, StoreError
 from pipeline.records.kinds import FORMAT, CallEnded, TaskSubmitted

@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline.clock import Clock, SystemClock
 from pipeline.engine import tasks
+from pipeline.engine.call_setup import caller_of
 from pipeline.engine.contexts import Contexts, Lineage
 from pipeline.engine.events import Emitter
 from pipeline.engine.map_runner import MapRunner, own_part
@@ -29,7 +30,6 @@ from pipeline.engine.remote.messages import (
 from pipeline.engine.remote.parcels import ProcessCache, Tools, own_url, resolve, unpacked
 from pipeline.engine.setup import ActiveRun, Setup, host
 from pipeline.engine.sources import Scope, Sources, fact_at
-from pipeline.engine.spender import caller_of
 from pipeline.engine.step import StepContext
 from pipeline.engine.store_limits import settle_slices
 from pipeline.engine.takeover import record_repairs

@@ -36,7 +36,7 @@ def requests(count: int) -> Iterator[Request]:
 
 
 def charge(model: AnthropicModel, request: Request) -> Charge:
-    """What the product records for one try, as its spender does."""
+    """What the product records for one try, as engine/calls does."""
     worst = BOOK.worst(request.size(), request.max_tokens, model=request.model, at=AT)
     try:
         reply = model.complete(request)

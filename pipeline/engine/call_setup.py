@@ -1,4 +1,4 @@
-"""Puts together what may spend money in a run: ceiling, store limits, call ledger, pace, caller."""
+"""What asks models in a run, put together: ceiling, limits of the store, call ledger, pace, caller."""
 
 from __future__ import annotations
 
