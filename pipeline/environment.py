@@ -124,12 +124,21 @@ def mistyped(names: Iterable[str], commands: Iterable[str], others: Iterable[str
     known = {*_OTHERS, *others, *filter(None, VARIABLES.values())}
     own = tuple(f"PIPELINE_{each.upper().replace('-', '_')}_" for each in commands)
     for name in names:
-        if name in known or name.startswith(own):
+        # The command `budget` has no option of that name itself.
+        if name in known or (name.startswith(own) and name != "PIPELINE_BUDGET_USD"):
             continue
         import difflib
 
-        if near := difflib.get_close_matches(name.upper(), known, 1, cutoff=0.85):
+        limit = _LIMIT.match(name) is not None
+        among = [each for each in known if each.endswith("_USD") or not limit]
+        if near := difflib.get_close_matches(name.upper(), among, 1, cutoff=0.85):
             yield name, near[0]
+        elif limit:
+            yield name, str(VARIABLES["max_cost_usd"])
+
+
+#: A limit under a name of the user's own: nothing would hold it.
+_LIMIT = re.compile(r"(?i)PIPELINE_(\w+_)?(BUDGET|CAP|CEILING|COST|DOLLARS|LIMIT|SPEND|SPENDING|USD)(_|$)")
 
 
 def _unquoted(value: str) -> str:
