@@ -362,10 +362,18 @@ def _costs(run: Iterable[Record]) -> dict[_Share, Decimal | None]:
 
 
 def _amounts(slices: Mapping[str, _Share], costs: Mapping[_Share, Decimal | None]) -> Iterator[tuple[str, Decimal]]:
-    """Return what each slice is settled with: the first of an owner's day takes all of it, the others nothing."""
+    """Return what each slice is settled with: the first of an owner's day takes all of it, the others nothing.
+
+    Room is taken just before a call is recorded: what has no slice of its day came, at midnight, out of one before.
+    """
+    spent: dict[_Share, Decimal | None] = {}
+    for (day, owner), cost in costs.items():
+        share = max((each for each in slices.values() if each[1] == owner and each[0] <= day), default=(day, owner))
+        before = spent.get(share, Decimal(0))
+        spent[share] = None if before is None or cost is None else before + cost
     done: set[_Share] = set()
     for name, share in slices.items():
-        cost = costs.get(share, Decimal(0))
+        cost = spent.get(share, Decimal(0))
         if cost is not None:
             yield name, Decimal(0) if share in done else cost
             done.add(share)

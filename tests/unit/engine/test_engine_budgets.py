@@ -19,13 +19,17 @@ from pipeline.app.removals import removals, remove
 from pipeline.engine.store_limits import StoreLimits, Ticket, settle_slices
 from pipeline.errors import BudgetExceeded
 from pipeline.records.budgets import Limit, LimitStanding
+from pipeline.records.charge import Charge
+from pipeline.records.kinds import CallEnded, CallStarted, DayReserved
 from pipeline.store.base import Account, Movable
 from pipeline.store.copies import copy
 from pipeline.store.memory import MemoryAccount, MemoryStore
 from pipeline.store.reader import load
 from pipeline.store.url import open_account, open_store
 from pipeline.testing import FakeClock, ScriptedModel
-from tests.unit.engine.saying import notes
+from tests.journals import line, started
+from tests.stores import write
+from tests.unit.engine.saying import MODEL, notes
 from tests.unit.engine.test_engine_batches import ONE, World
 from tests.unit.engine.test_engine_batches import world as world
 from tests.unit.engine.test_engine_store_limits import CLOCK, WORST, Died, answering, items
@@ -248,3 +252,18 @@ def test_slices_that_a_copied_run_brings_keep_no_other_from_being_settled(tmp_pa
     remove(store, account, going)
     assert account.total(died.day) == known
     assert died.run in open_account(url).kept()
+
+
+def test_call_that_leaves_at_midnight_counts_out_of_the_slice_that_it_was_admitted_to() -> None:
+    store, account = MemoryStore(FakeClock()), MemoryAccount(FakeClock())
+    evening = datetime(2026, 1, 31, 23, 59, 59, tzinfo=UTC)
+    name, after = str(account.reserve("h:1:x", Decimal(1), evening, None)), evening + timedelta(seconds=2)
+    charge = Charge("exact", Decimal("0.25"), Decimal("0.25"), tokens={"input": 10, "output": 5})
+    lines = [
+        started(), line(2, DayReserved(name, "2026-01-31", "1"), at=evening),
+        line(3, CallStarted("go#1", "key", MODEL, "request", worst="0.5"), at=after),
+        line(4, CallEnded(3, b"{}", charge.to_json(), stop_reason="end_turn"), at=after),
+    ]  # fmt: skip
+    dead = write(store, lines)
+    settle_slices(store, account, dead, load(store, dead).slices)
+    assert account.total(evening.date()) == Decimal("0.25")
