@@ -45,7 +45,7 @@ class Provider:
     lists: bool = False
     #: Put before a first-party name of a model.
     prefix: str = ""
-    #: How to log in, and the variables of the credential, for people.
+    #: How to log in, and the variables of the credential, for people; without a client it is the key's variable alone.
     login: str
     credential: str
     #: The variable of its address.

@@ -266,13 +266,14 @@ def model_of(
             hint="Name it again: --model FILE.py:NAME.",
         )
     check_asked_model(name, provider, base_url)
+    provider = provider or ANTHROPIC
     if not provider_of(provider).client:
         from pipeline.llm.openai import OpenAIModel
 
-        return OpenAIModel(name, base_url=base_url)
+        return OpenAIModel(name, base_url=base_url, provider=provider)
     from pipeline.llm.anthropic import AnthropicModel
 
-    return AnthropicModel(name, base_url=base_url, provider=provider or ANTHROPIC)
+    return AnthropicModel(name, base_url=base_url, provider=provider)
 
 
 def billed_by(info: ModelInfo, model: Model, *, own: bool = False) -> ModelInfo:

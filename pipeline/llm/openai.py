@@ -18,7 +18,7 @@ from pipeline.llm.clients import sdk_errors
 from pipeline.llm.faults import Told, from_connection, from_status, redact
 from pipeline.llm.stream import CHECK_SECONDS, StreamedModel, listed
 from pipeline.llm.wire import Heard, Transform, merged, sendable, sendable_schema
-from pipeline.providers import OPENAI, PROVIDERS
+from pipeline.providers import OPENAI, provider_of
 from pipeline.records.kinds import REFUSAL
 
 #: Why an answer ended, in the words of the Messages API.
@@ -39,9 +39,6 @@ _NO_KEY = "none"
 class OpenAIModel(StreamedModel):
     """A model behind an OpenAI-compatible endpoint. Any number of threads may call it at once."""
 
-    provider = PROVIDERS[OPENAI]
-    _key_variable = "OPENAI_API_KEY"
-
     def __init__(
         self,
         model_id: str,
@@ -49,29 +46,32 @@ class OpenAIModel(StreamedModel):
         api_key: str | None = None,
         base_url: str | None = None,
         deadline_seconds: float = 900.0,
+        provider: str = OPENAI,
     ) -> None:
         """Make the client; nothing is sent.
 
         Args:
-            api_key: None: OPENAI_API_KEY; a server named by base_url may want none.
-            base_url: None: OPENAI_BASE_URL or OpenAI's own address.
+            api_key: None: OPENAI_API_KEY (or the provider's variable); a server named by base_url may want none.
+            base_url: None: OPENAI_BASE_URL (or the provider's variable), or OpenAI's own address.
             deadline_seconds: Longest time a try may take, from sending to the last byte.
+            provider: One whose record names no client of Anthropic's SDK.
 
         Raises:
             CredentialMissing: OpenAI is asked without a key.
             PackageMissing: The extra `openai` is not installed.
         """
         if not is_installed("openai"):
-            raise not_installed("openai", "--provider openai")
+            raise not_installed("openai", f"--provider {provider}")
         import openai
 
-        variable = self.provider.base_variable
-        key, address = api_key or os.environ.get(self._key_variable), base_url or os.environ.get(variable)
+        self.provider = provider_of(provider)
+        key = api_key or os.environ.get(self.provider.credential)
+        address = base_url or os.environ.get(self.provider.base_variable)
         if not key and not address:
             raise CredentialMissing(f"No credential for {model_id} is set.", hint=self.provider.login)
         self.model_id = model_id
         self.deadline_seconds = deadline_seconds
-        self._made_from = {"base_url": base_url, "deadline_seconds": deadline_seconds}
+        self._made_from = {"base_url": base_url, "deadline_seconds": deadline_seconds, "provider": provider}
         self._own_key = api_key is not None
         #: Where it is asked; "": at OpenAI itself.
         self.address = address or ""

@@ -34,8 +34,7 @@ class StreamedModel:
     model_id: str
     provider: Provider
     deadline_seconds: float
-    #: The variable of its key, and whether it was given one of its own.
-    _key_variable = "ANTHROPIC_API_KEY"
+    #: It was given a key of its own.
     _own_key: bool
     #: What another process makes the same model from, besides its name.
     _made_from: Mapping[str, Any]
@@ -49,7 +48,7 @@ class StreamedModel:
             raise ConfigError(
                 "A model with an API key of its own is not sent to workers.",
                 code="api_key_not_sent",
-                hint=f"Omit api_key, and set {self._key_variable} where the workers run.",
+                hint=f"Omit api_key, and set {self.provider.credential} where the workers run.",
             )
         kind: Any = type(self)
         return partial(kind, self.model_id, **self._made_from), ()

@@ -86,11 +86,11 @@ class Subject:
 
 
 def model_id(name: str) -> str:
-    return "gpt-5-mini" if name == "openai" else "claude-sonnet-5-5"
+    return "gpt-5-mini" if not PROVIDERS[name].client else "claude-sonnet-5-5"
 
 
 def made(name: str, **more: Any) -> Any:
     """The model of a provider, made from the variables that are set."""
-    if name == "openai":
-        return OpenAIModel(model_id(name), **more)
+    if not PROVIDERS[name].client:
+        return OpenAIModel(model_id(name), provider=name, **more)
     return AnthropicModel(model_id(name), provider=name, **more)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -12,11 +13,14 @@ from typing import Any
 
 import pytest
 
+from pipeline import providers
+from pipeline.app.model_choice import model_of
 from pipeline.cost.prices import PriceBook
 from pipeline.cost.usage import billed
 from pipeline.errors import ConfigError, CredentialMissing, ModelUnavailable, SpendLimit
 from pipeline.llm.base import Message, Request, Segment
 from pipeline.llm.openai import ChatHeard, OpenAIModel, chat_parameters, counted, is_strict
+from pipeline.providers import PROVIDERS
 from pipeline.records.charge import EXACT, INTERVAL, UNPRICED
 from tests.servers.billing import BillingServer
 from tests.servers.mishaps import Mishap
@@ -193,6 +197,18 @@ def test_error_document_in_the_place_of_a_reply_is_told(local: OpenAIModel, fron
     front.behind.always = Mishap("unavailable", status=200, page=page, headers={"content-type": "application/json"})
     with pytest.raises(ModelUnavailable, match="busy"):
         local.complete(ASKED)
+
+
+def test_record_alone_says_whose_key_goes_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    ninth = replace(PROVIDERS["openai"], name="ninth", base_variable="NINTH_BASE_URL", credential="NINTH_API_KEY")
+    monkeypatch.setattr(providers, "PROVIDERS", {**PROVIDERS, "ninth": ninth})
+    for variable, value in (("BASE_URL", "http://127.0.0.1:9/v1"), ("API_KEY", "key-of-the-ninth")):
+        monkeypatch.setenv(f"NINTH_{variable}", value)
+        monkeypatch.setenv(f"OPENAI_{variable}", "https://openai.invalid/v1")
+    model = model_of("m", provider="ninth")
+    assert isinstance(model, OpenAIModel)
+    assert (model.address, model._client.api_key) == ("http://127.0.0.1:9/v1", "key-of-the-ninth")
+    assert pickle.loads(pickle.dumps(model)).provider == ninth
 
 
 def test_model_goes_to_workers_without_its_key() -> None:
