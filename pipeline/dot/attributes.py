@@ -82,7 +82,7 @@ _ASKS = (kinds.CODERGEN, kinds.FAN_IN)
 _PROMPTED = (kinds.CODERGEN, kinds.HUMAN, kinds.FAN_IN)
 _ALL, _NODE, _EDGE, _GRAPH = (GRAPH, NODE, EDGE), (NODE,), (EDGE,), (GRAPH,)
 _WORK, _ROUTE, _PACE, _NONE = Use.WORK, Use.ROUTE, Use.PACE, Use.NONE
-_COUNT, _FLAG, _TIME, _TEXT = Form.COUNT, Form.FLAG, Form.TIME, Form.TEXT
+_COUNT, _FLAG, _TIME = Form.COUNT, Form.FLAG, Form.TIME
 
 #: Those that are read, in the order in which they are listed.
 _READ: tuple[Attribute, ...] = (

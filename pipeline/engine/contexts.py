@@ -52,10 +52,6 @@ class Contexts:
             return {}
         return {key: value for key, (value, _) in self._base(node, consumed).items()}
 
-    def after(self, path: str) -> dict[str, Any]:
-        """Return what holds after a visit: what it saw, and what it set."""
-        return {key: value for key, (value, _) in self._view(path).items()}
-
     def setter(self, path: str, key: str) -> str:
         """Return the visit that set what a key holds after a visit; "" where none did."""
         return self._view(path).get(key, (None, ""))[1]

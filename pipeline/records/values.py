@@ -98,9 +98,8 @@ _plain = compact_encoder(_default)
 _sorted = compact_encoder(_default, sort_keys=True)
 
 
-#: A JSON value, and a text, as they stand in a line; what is no JSON is a TypeError or ValueError.
+#: A JSON value as it stands in a line; what is no JSON is a TypeError or ValueError.
 encode_plain = compact_encoder(json.JSONEncoder().default)
-quote = json.encoder.encode_basestring_ascii
 
 
 def encode_value(value: Any, where: str = "value") -> bytes:
