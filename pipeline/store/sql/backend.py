@@ -42,7 +42,6 @@ class SqlTail(Tail):
 
     def __init__(self, backend: SqlBackend, name: str, journal: int, epoch: int) -> None:
         self.epoch = epoch
-        self._name = name
         self._journal = journal
         self._database = backend.database
         self._head = f"{folder_key(name)}/head"
