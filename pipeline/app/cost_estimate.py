@@ -178,7 +178,7 @@ def priced(
     """Return each kind of call with its price; what earlier courses took counts more than the estimate."""
     most = {row.label: row.most_calls for row in reversed(asked.rows) if row.label in ("entry", "outline")}
     lessons = most["entry"] // most["outline"] if len(most) == 2 else 1
-    found, written = [], set[str]()
+    pricing, found, written = _Pricing(prices, model, at), [], set[str]()
     for row in asked.rows:
         learned = history.kinds.get(row.label) if history is not None else None
         calls, source = row.calls, COUNTED
@@ -199,49 +199,55 @@ def priced(
         elif history is not None and history.runs and row.label == _CORRECTION:
             # The courses that are known needed none.
             calls = 0.0
-        ways = {each: _expected(calls, tokens, each, prices, model, at) for each in WAYS}
+        ways = {each: pricing.expected(calls, tokens, each) for each in WAYS}
         way = "batch" if batch else "sync"
         inputs = sum(number for kind, number in tokens[-1].items() if kind != "output")
         found.append(CallEstimate(
             _STEPS[row.label], row.label, round(calls, 1), row.most_calls, round(calls * inputs),
             round(calls * tokens[-1]["output"]), ways[way],
-            _worst(row, prices, model, at, batch=batch), ways, source, _first(calls, tokens, way, prices, model, at),
+            pricing.worst(row, batch=batch), ways, source, pricing.first(calls, tokens, way),
         ))  # fmt: skip
     return found
 
 
-def _first(
-    calls: float, tokens: Sequence[Mapping[str, float]], way: str, prices: Prices, model: str, at: datetime
-) -> Decimal:
-    """Return what the first call costs more than a later one."""
-    first, later = (_expected(min(calls, 1), [each], way, prices, model, at) for each in (tokens[0], tokens[-1]))
-    return Decimal(0) if first is None or later is None else first - later
+@dataclass(frozen=True, slots=True)
+class _Pricing:
+    """The prices of one model at one moment."""
 
+    prices: Prices
+    model: str
+    at: datetime
 
-def _expected(
-    calls: float, tokens: Sequence[Mapping[str, float]], way: str, prices: Prices, model: str, at: datetime
-) -> Decimal | None:
-    if model == OFFLINE:
-        return Decimal(0)
-    kind, _, uncached = way.partition("_")
-    tier = "batch" if kind == "batch" else None
-    costs = [prices.charge(usage(each, cached=not uncached), model=model, at=at, tier=tier) for each in tokens]
-    if any(cost.state != "exact" for cost in costs):
-        return None
-    if len(costs) == 1:
-        return costs[0].low * Decimal(str(calls))
-    return costs[0].low * Decimal(str(min(calls, 1))) + costs[1].low * Decimal(str(max(calls - 1, 0)))
+    def first(self, calls: float, tokens: Sequence[Mapping[str, float]], way: str) -> Decimal:
+        """Return what the first call costs more than a later one."""
+        first, later = (self.expected(min(calls, 1), [each], way) for each in (tokens[0], tokens[-1]))
+        return Decimal(0) if first is None or later is None else first - later
 
+    def expected(self, calls: float, tokens: Sequence[Mapping[str, float]], way: str) -> Decimal | None:
+        """Return what calls usually cost, the first with the first of `tokens`; None: the model has no known price."""
+        if self.model == OFFLINE:
+            return Decimal(0)
+        kind, _, uncached = way.partition("_")
+        tier = "batch" if kind == "batch" else None
+        usages = [usage(each, cached=not uncached) for each in tokens]
+        costs = [self.prices.charge(each, model=self.model, at=self.at, tier=tier) for each in usages]
+        if any(cost.state != "exact" for cost in costs):
+            return None
+        if len(costs) == 1:
+            return costs[0].low * Decimal(str(calls))
+        return costs[0].low * Decimal(str(min(calls, 1))) + costs[1].low * Decimal(str(max(calls - 1, 0)))
 
-def _worst(row: Row, prices: Prices, model: str, at: datetime, *, batch: bool) -> Decimal | None:
-    if model == OFFLINE:
-        return Decimal(0)
-    # An answer that is cut off is asked for once more with twice the cap.
-    worst = total_usd(
-        prices.worst(row.most_bytes, cap, model=model, at=at, batch=batch, added=row.added, marked=row.marked)
-        for cap in (row.max_tokens, 2 * row.max_tokens)
-    )
-    return None if worst is None else worst * row.most_calls
+    def worst(self, row: Row, *, batch: bool) -> Decimal | None:
+        """Return the most that all calls of a kind can cost; None: the model has no known price."""
+        if self.model == OFFLINE:
+            return Decimal(0)
+        # An answer that is cut off is asked for once more with twice the cap.
+        worst = total_usd(
+            self.prices.worst(row.most_bytes, cap, model=self.model, at=self.at, batch=batch, added=row.added,
+                              marked=row.marked)
+            for cap in (row.max_tokens, 2 * row.max_tokens)
+        )  # fmt: skip
+        return None if worst is None else worst * row.most_calls
 
 
 def to_pay(pieces: Iterable[Piece], kinds: Sequence[CallEstimate]) -> list[PlanItem]:

@@ -384,9 +384,6 @@ class _DotStart:
             start.emit("note", text=_write_log(self._dot.execution_log, graph, state))
         nodes = tuple(step.node for step in passed_visits(ended_visits(state)))
         made = replace(finish(start, setup, result, "run"), completed_nodes=nodes)
-        if made.resume_command:
-            more = made.resume_command.removeprefix(resume_command(self._execution, result.run_id, "run"))
-            made = replace(made, resume_command=setup.command(result.run_id) + more + setup.again)
         if made.result.detail != "waiting_for_human" or not (gates := open_gates(state)):
             return made
         # Each question is shown with the command that answers it.

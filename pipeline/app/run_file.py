@@ -6,13 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.app.executors import on_executor
-from pipeline.app.model_choice import (
-    check_model_change,
-    default_model,
-    has_credential,
-    provider_in,
-    with_provider,
-)
+from pipeline.app.model_choice import check_model_change, default_model, has_credential, provider_in, with_provider
 from pipeline.app.run_report import RunReport, finish, unread_params
 from pipeline.app.start import (
     Confirm,

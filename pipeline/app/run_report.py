@@ -58,7 +58,7 @@ def finish(start: Start, setup: Setup, result: RunResult, verb: str = "lessons")
         except Exception as fault:
             # A model of the user's own may fail here: all that it answered is recorded.
             start.emit("note", text=f"The model's close() failed: {type(fault).__name__}.")
-    again = start.command(result.run_id, verb)
+    again = setup.command(result.run_id)
     error, done = result.error, result.status == COMPLETED
     if isinstance(error, WriteFailed) and error.data.get("emergency") and not error.data.get("gone"):
         # The store does not know how it was named.
@@ -80,7 +80,7 @@ def finish(start: Start, setup: Setup, result: RunResult, verb: str = "lessons")
     confirmed = " --retry-unknown" if isinstance(error, NeedsConfirmation) else ""
     return RunReport(
         result,
-        "" if done else f"{again}{more_room(error)}{missing_param(error)}{confirmed}",
+        "" if done else f"{again}{more_room(error)}{missing_param(error)}{confirmed}{setup.again}",
         published,
         note,
         left_out,

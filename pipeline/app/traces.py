@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +93,7 @@ class SentTraces:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as the object of --json."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return asdict(self)
 
 
 def send_run(store: Store, run: str, endpoint: str | None, *, content: bool) -> SentTraces:

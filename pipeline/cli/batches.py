@@ -7,14 +7,13 @@ import click
 from pipeline.app.run_list import resume_command, row_of
 from pipeline.app.stores import head_of, open_store
 from pipeline.app.words import count, money, when
-from pipeline.cli.options import RunName, here, in_its_folder, json_option, run_argument, store_option
+from pipeline.cli.options import RunName, common_options, here, in_its_folder, run_argument
 from pipeline.cli.text import say, say_json, table, tell
 
 
 @click.command("batches")
 @click.argument("run", type=RunName(), metavar="[RUN]", required=False)
-@json_option
-@store_option
+@common_options
 @in_its_folder
 def batches(run: str | None, store: str | None, as_json: bool) -> None:
     """List the batches of a run, or of all runs: what was submitted, what is still out."""
@@ -45,8 +44,7 @@ def batches(run: str | None, store: str | None, as_json: bool) -> None:
 
 @click.command("cancel")
 @run_argument
-@json_option
-@store_option
+@common_options
 def cancel(run: str, as_json: bool, store: str | None) -> None:
     """Ask the provider to cancel what it has not answered of a run's batches.
 

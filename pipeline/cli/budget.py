@@ -8,7 +8,7 @@ from decimal import Decimal
 import click
 
 from pipeline.app.stores import open_account
-from pipeline.cli.options import F, here, json_option, own_option, store_option, store_words_here
+from pipeline.cli.options import F, common_options, here, own_option, store_words_here
 from pipeline.cli.run_options import Usd
 from pipeline.cli.text import PROGRAM, table, tell
 from pipeline.clock import SystemClock
@@ -44,8 +44,7 @@ def _which(command: str) -> Callable[[F], F]:
 @budget.command("set")
 @_which("set")
 @own_option("budget-set", "--usd", type=Usd(none=False), required=True, metavar="USD", help="The limit.")
-@store_option
-@json_option
+@common_options
 def set_limit(labels: tuple[str, ...], per: str, usd: Decimal, store: str | None, as_json: bool) -> None:
     """Set a limit, or change its amount. What was spent in its window before counts."""
     account, limit = open_account(store), Limit(labels_text(labels), per, usd)
@@ -59,8 +58,7 @@ def set_limit(labels: tuple[str, ...], per: str, usd: Decimal, store: str | None
 
 
 @budget.command("list")
-@store_option
-@json_option
+@common_options
 def list_limits(store: str | None, as_json: bool) -> None:
     """List the limits: what is spent, reserved and left now."""
     standings = open_account(store).standings(SystemClock().now())
@@ -69,8 +67,7 @@ def list_limits(store: str | None, as_json: bool) -> None:
 
 @budget.command("remove")
 @_which("remove")
-@store_option
-@json_option
+@common_options
 def remove_limit(labels: tuple[str, ...], per: str, store: str | None, as_json: bool) -> None:
     """Remove a limit."""
     key = labels_text(labels)

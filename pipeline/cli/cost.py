@@ -35,19 +35,10 @@ from pipeline.app.cost_report import (
 )
 from pipeline.app.stores import head_of, open_store
 from pipeline.app.words import count, money, money_between, when, with_unpriced
-from pipeline.cli.options import NamedPath, RunName, here, in_its_folder, json_option, own_option, store_option
+from pipeline.cli.options import NamedPath, RunName, common_options, here, in_its_folder, own_option
 from pipeline.cli.text import table, tell, warn
 from pipeline.cost.ledger import LedgerRow
-from pipeline.cost.report import (
-    COLUMNS,
-    GROUPS,
-    OF_TRIES,
-    Posting,
-    Report,
-    ReportLine,
-    at_least,
-    report,
-)
+from pipeline.cost.report import COLUMNS, GROUPS, OF_TRIES, Posting, Report, ReportLine, at_least, report
 from pipeline.records.run import Spend
 from pipeline.records.spreadsheet import write_csv
 from pipeline.store.reader import resolve
@@ -90,8 +81,7 @@ _DAY = click.DateTime(["%Y-%m-%d"])
             help="Draw spend by day and by step into a file.")  # fmt: skip
 @own_option("cost", "--reconcile", is_flag=True,
             help="Compare with the provider's reports by day and model; needs ANTHROPIC_ADMIN_KEY.")  # fmt: skip
-@json_option
-@store_option
+@common_options
 @in_its_folder
 def cost(
     run: str | None, by: str, since: datetime | None, until: datetime | None, as_csv: bool, prices: str | None,

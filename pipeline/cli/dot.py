@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 from pipeline.app.run_graph import drawn_graph, drawn_marks
 from pipeline.app.stores import head_of, open_store, place_of, state_of
 from pipeline.app.words import count, one_line
-from pipeline.cli.options import NamedPath, RunName, json_option, own_option, store_option
+from pipeline.cli.options import NamedPath, RunName, common_options, json_option, own_option
 from pipeline.cli.text import say, say_json, table, tell
 from pipeline.dot import kinds
 from pipeline.dot.diagnostics import ERROR, WARNING, Diagnostic
@@ -163,8 +163,7 @@ def handlers(as_json: bool) -> None:
 @click.argument("what", type=FileOrRun(), metavar="FILE.dot|RUN")
 @own_option("draw", "-o", "--format", "form", type=click.Choice(FORMATS), default="txt", show_default=True,
             help="Output format, on stdout; svg and png need Graphviz.")  # fmt: skip
-@json_option
-@store_option
+@common_options
 def draw(what: str, form: str, as_json: bool, store: str | None) -> None:
     """Draw a DOT pipeline, or a run with the status and cost of each node.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.app.words import count, size
-from pipeline.cli.options import NamedPath, json_option, own_option, run_argument, store_option
+from pipeline.cli.options import NamedPath, common_options, own_option, run_argument
 from pipeline.cli.text import table, tell, warn
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ _NAMED = 10
 @own_option("export", "--out", type=NamedPath(), metavar="DIR",
             help="Where the files are written.  [default: exports/COURSE in the current folder]")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Export over files that were changed by hand.")
-@json_option
-@store_option
+@common_options
 def export(
     run: str, formats: str, lessons: tuple[int, ...], difficulty: str, out: Path | None, overwrite: bool,
     as_json: bool, store: str | None,

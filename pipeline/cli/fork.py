@@ -11,7 +11,7 @@ import click
 from pipeline.app.run_list import resume_command, row_of, way_on
 from pipeline.app.stores import head_of, open_store, place_of
 from pipeline.app.words import arrow, count, money, one_line
-from pipeline.cli.options import RunName, json_option, own_option, run_argument, store_option
+from pipeline.cli.options import RunName, common_options, own_option, run_argument
 from pipeline.cli.text import tell
 from pipeline.errors import StepFailed
 from pipeline.records.run import bare, item_name
@@ -33,8 +33,7 @@ _POINT = "Up to this point: a record number, a checkpoint id, STEP, STEP#VISIT, 
 @own_option("fork", "--at", "--from-seq", "at", default="end", metavar="POINT", show_default=True, help=_POINT)
 @own_option("fork", "--set", "changes", multiple=True, metavar="KEY=VALUE",
             help="New value: params.NAME, settings.NAME, outputs.STEP.KEY, or a context key. Repeatable.")  # fmt: skip
-@json_option
-@store_option
+@common_options
 def fork(run: str, at: str, changes: tuple[str, ...], as_json: bool, store: str | None) -> None:
     """Start a new run from a checkpoint of RUN; nothing is executed or paid.
 
@@ -92,8 +91,7 @@ def _readers(void: Dependents) -> str:
 @own_option("replay", "--to", default="end", metavar="POINT", show_default=True, help=_POINT)
 @own_option("replay", "--file", "target", type=click.Path(), metavar="FILE.py:NAME",
             help="The code of your own pipeline.")  # fmt: skip
-@json_option
-@store_option
+@common_options
 def replay(run: str, to: str, target: str | None, as_json: bool, store: str | None) -> int:
     """Run a run's stored graph again on its recorded replies alone: no call, nothing written outside.
 

@@ -7,7 +7,7 @@ import click
 from pipeline.app.run_list import row_of, way_on
 from pipeline.app.stores import head_of, open_store, words_of
 from pipeline.app.words import one_line, when
-from pipeline.cli.options import RunName, here, in_its_folder, json_option, own_option, run_argument, store_option
+from pipeline.cli.options import RunName, common_options, here, in_its_folder, own_option, run_argument
 from pipeline.cli.text import say, say_json, table, tell
 
 _ELSEWHERE = "For a run in its own folder: ./pipeline.sh gates DIR"
@@ -15,8 +15,7 @@ _ELSEWHERE = "For a run in its own folder: ./pipeline.sh gates DIR"
 
 @click.command("gates")
 @click.argument("run", type=RunName(), required=False, metavar="[RUN]")
-@json_option
-@store_option
+@common_options
 @in_its_folder
 def gates(run: str | None, as_json: bool, store: str | None) -> None:
     """List open questions: of one run, or of every run of the store that awaits an answer.
@@ -49,8 +48,7 @@ def gates(run: str | None, as_json: bool, store: str | None) -> None:
 @click.argument("gate")
 @click.argument("choice")
 @own_option("answer", "--note", default="", metavar="TEXT", help="A note to keep with the answer.")
-@json_option
-@store_option
+@common_options
 def answer(run: str, gate: str, choice: str, note: str, as_json: bool, store: str | None) -> None:
     """Answer an open question of a run: CHOICE is one of its choices, or its key.
 

@@ -11,7 +11,7 @@ import click
 from pipeline.app.run_status import LESSONS_STEPS, find_step, side_at
 from pipeline.app.stores import open_store, place_of, run_folder
 from pipeline.app.words import arrow, brief, count, duration, money, money_between, one_line, when, with_unpriced
-from pipeline.cli.options import OneOf, RunName, json_option, own_option, run_argument, store_option
+from pipeline.cli.options import OneOf, RunName, common_options, own_option, run_argument
 from pipeline.cli.status import thread_line
 from pipeline.cli.text import heading, say, say_json, table, tell
 from pipeline.engine.amendment import pinned_graph
@@ -36,8 +36,7 @@ from pipeline.travel.timeline import INHERITED, NEW, RESUMED, RETRIED, STANDS, E
 @click.command("history")
 @run_argument
 @own_option("history", "--context", is_flag=True, help="Also show what each step set in the run's context: old → new.")
-@json_option
-@store_option
+@common_options
 def history(run: str, context: bool, as_json: bool, store: str | None) -> None:
     """List a run's checkpoints: how each step ended, where it led, and what had been spent by then."""
     place = open_store(store)
@@ -108,8 +107,7 @@ _SHOWN, _CALLS = 40, 8
 @click.command("why")
 @run_argument
 @click.argument("what", type=OneOf("step", LESSONS_STEPS), metavar="STEP[/ITEM]")
-@json_option
-@store_option
+@common_options
 def why(run: str, what: str, as_json: bool, store: str | None) -> None:
     """Explain why a step or one of its items ran or was reused: each visit and attempt, what it read, what read it."""
     place = open_store(store)
@@ -251,8 +249,7 @@ _NAMED = 12
 @click.command("diff")
 @click.argument("first", type=RunName(), metavar="RUN[@POINT]")
 @click.argument("second", type=RunName(), metavar="RUN[@POINT]")
-@json_option
-@store_option
+@common_options
 def diff(first: str, second: str, as_json: bool, store: str | None) -> None:
     """Show how two runs differ: parameters, settings, context, steps with what they made, costs.
 

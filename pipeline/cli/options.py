@@ -94,11 +94,12 @@ def in_its_folder(command: F) -> F:
     return cast(F, placed)
 
 
-def store_option(command: F) -> F:
-    """Add --store."""
+def common_options(command: F) -> F:
+    """Add --store and --json."""
     told = environment.typed("Where runs are kept.  [default: files:devops/checkpoints beside pipeline.sh]")
-    return click.option("--store", envvar=environment.VARIABLES["store"], metavar="URL", callback=remember, help=told,
-                        show_envvar=True)(command)  # fmt: skip
+    store = click.option("--store", envvar=environment.VARIABLES["store"], metavar="URL", callback=remember, help=told,
+                         show_envvar=True)  # fmt: skip
+    return json_option(store(command))
 
 
 def json_option(command: F) -> F:

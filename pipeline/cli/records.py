@@ -12,7 +12,7 @@ import click
 from pipeline.app.run_log import line_of, record_json, records_after
 from pipeline.app.stores import open_store
 from pipeline.app.words import count, money
-from pipeline.cli.options import json_option, own_option, run_argument, store_option
+from pipeline.cli.options import common_options, own_option, run_argument
 from pipeline.cli.text import say, say_json, tell
 from pipeline.clock import Clock, SystemClock
 from pipeline.records import kinds
@@ -30,8 +30,7 @@ POLL_SECONDS = 0.5
 @click.command("log")
 @run_argument
 @own_option("log", "--follow", "-f", is_flag=True, help="Wait for more records until the run ends.")
-@json_option
-@store_option
+@common_options
 def log(run: str, follow: bool, as_json: bool, store: str | None) -> None:
     """Print a run's records, one per line; --follow waits for more until the run ends."""
     place = open_store(store)
@@ -62,8 +61,7 @@ def following(store: Store, run: str, clock: Clock) -> Iterator[Record]:
             help="The collector's address for OTLP/HTTP.  [default: OTEL_EXPORTER_OTLP_ENDPOINT, else "
             "http://localhost:4318]")  # fmt: skip
 @own_option("traces", "--otel-content", is_flag=True, help="Put prompts and replies into them.")
-@json_option
-@store_option
+@common_options
 def traces(run: str, endpoint: str | None, otel_content: bool, as_json: bool, store: str | None) -> None:
     """Send the traces of any run: finished, crashed, going on, or of last year.
 

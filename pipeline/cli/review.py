@@ -13,7 +13,7 @@ import click
 
 from pipeline.app.stores import open_store
 from pipeline.app.words import count, one_line, when
-from pipeline.cli.options import NamedPath, json_option, own_option, run_argument, store_option
+from pipeline.cli.options import NamedPath, common_options, own_option, run_argument
 from pipeline.cli.text import heading, say, say_json, table, tell
 from pipeline.errors import ConfigError
 from pipeline.files import read_regular, write_over
@@ -46,8 +46,7 @@ _FLAGS = ("approve", "keep", "take", "undo")
 @own_option("review", "--note", default="", metavar="TEXT", help="A note to keep with the decision.")
 @own_option("review", "--export", type=NamedPath(), metavar="FILE.jsonl",
             help="Write all decisions as calibration examples: draft, edit, findings, verdict.")  # fmt: skip
-@json_option
-@store_option
+@common_options
 def review(
     run: str, item: str | None, export: Path | None, as_json: bool, store: str | None, by: str, note: str, **asked: Any
 ) -> None:

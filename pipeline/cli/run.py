@@ -13,7 +13,7 @@ import click
 from pipeline.app.run_list import row_of, way_on
 from pipeline.app.stores import head_of, open_store, place_of, run_folder
 from pipeline.app.words import count
-from pipeline.cli.options import F, NamedPath, json_option, own_option, run_argument, store_option
+from pipeline.cli.options import F, NamedPath, common_options, own_option, run_argument
 from pipeline.cli.progress import Quiet
 from pipeline.cli.results import watched
 from pipeline.cli.run_options import EXECUTION, options_of, settings_options
@@ -218,8 +218,7 @@ def read_param(text: str) -> tuple[str, Any]:
             help="An output of the step, for the steps after it. Repeatable.")  # fmt: skip
 @own_option("mark-done", "--file", "target", type=click.Path(), metavar="FILE.py:NAME",
             help="The code of your own pipeline.")  # fmt: skip
-@json_option
-@store_option
+@common_options
 def mark_done(
     run: str, step: str, outputs: tuple[str, ...], target: str | None, as_json: bool, store: str | None
 ) -> None:

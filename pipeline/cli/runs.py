@@ -11,7 +11,7 @@ import click
 from pipeline.app.run_list import CORRUPT, STATUSES, RunRow, find, way_on
 from pipeline.app.stores import missing_store
 from pipeline.app.words import money, one_line, when, with_unpriced
-from pipeline.cli.options import FIRST_RUN, here, json_option, own_option, store_option, store_words_here
+from pipeline.cli.options import FIRST_RUN, common_options, here, own_option, store_words_here
 from pipeline.cli.text import heading, say, say_json, table
 from pipeline.records.statuses import COMPLETED
 
@@ -48,8 +48,7 @@ class Statuses(click.ParamType[frozenset[str]]):
 @own_option("list", "--verbose", "-v", is_flag=True, help="Also show times, last and next step, and the error.")
 @own_option("list", "--limit", type=click.IntRange(min=0), default=DEFAULT_LIMIT, metavar="N", show_default=True,
             help="Show at most N runs; 0 = all.")  # fmt: skip
-@json_option
-@store_option
+@common_options
 def list_runs(
     status: frozenset[str] | None, subject: str, resumable: bool, verbose: bool, limit: int, as_json: bool,
     store: str | None,

@@ -10,7 +10,7 @@ import click
 from pipeline.app.stores import open_account, open_store
 from pipeline.app.words import count, money_between
 from pipeline.cli.displays import confirmer
-from pipeline.cli.options import json_option, own_option, run_argument, store_option
+from pipeline.cli.options import common_options, own_option, run_argument
 from pipeline.cli.run_options import Usd
 from pipeline.cli.text import say, say_json, table
 from pipeline.records.charge import UNPRICED, dollars, in_full
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--yes", is_flag=True, help="Record an amount above the worst case, or give up a batch's answers, without asking."
 )
-@json_option
-@store_option
+@common_options
 def settle(
     run: str, call: int | None, usd: Decimal | None, total: Decimal | None, reconcile: bool, by: str, dry_run: bool,
     yes: bool, as_json: bool, store: str | None,

@@ -36,7 +36,7 @@ from pipeline.app.words import (
     with_unpriced,
 )
 from pipeline.cli.errors import word_for
-from pipeline.cli.options import OneOf, json_option, own_option, run_argument, store_option
+from pipeline.cli.options import OneOf, common_options, own_option, run_argument
 from pipeline.cli.progress import outputs_text
 from pipeline.cli.text import heading, table, tell
 from pipeline.providers import ANTHROPIC
@@ -58,8 +58,7 @@ _PLAIN = (ANTHROPIC, OFFLINE)
 
 @click.command("status")
 @run_argument
-@json_option
-@store_option
+@common_options
 def status(run: str, as_json: bool, store: str | None) -> None:
     """Show one run: its steps with time, cost and outputs, what may have been spent, how to resume it."""
     found = status_of(open_store(store), run, store)
@@ -168,8 +167,7 @@ def _steps_table(steps: Sequence[StepView]) -> str:
 @click.argument("what", type=OneOf("step", LESSONS_STEPS), required=False, metavar="[STEP[/ITEM]]")
 @own_option("show", "--at", default="", metavar="POINT",
             help="The point to show: a record number, a checkpoint id, STEP, STEP#VISIT, start or end.")  # fmt: skip
-@json_option
-@store_option
+@common_options
 def show(run: str, what: str | None, at: str, as_json: bool, store: str | None) -> None:
     """Show what a step or one of its items made; without one, the run's steps, context and cost.
 

@@ -15,7 +15,7 @@ from pipeline.app.run_list import row_of
 from pipeline.app.stores import open_account, open_store
 from pipeline.app.words import count, money
 from pipeline.cli.displays import confirmer
-from pipeline.cli.options import NamedPath, RunName, json_option, look_at, own_option, run_argument, store_option
+from pipeline.cli.options import NamedPath, RunName, common_options, json_option, look_at, own_option, run_argument
 from pipeline.cli.text import say, say_json, tell, warn
 from pipeline.clock import SystemClock
 from pipeline.errors import NeedsConfirmation, RunLocked, RunNotFound, StoreError
@@ -47,8 +47,7 @@ def store() -> None:
 
 
 @store.command("info")
-@store_option
-@json_option
+@common_options
 def info(store: str | None, as_json: bool) -> None:
     """Show where runs are kept, how many, and what was spent today."""
     place, account = _there(open_store(store)), open_account(store)
@@ -72,8 +71,7 @@ def info(store: str | None, as_json: bool) -> None:
 
 @store.command("check")
 @click.argument("run", type=RunName(), required=False, default="")
-@store_option
-@json_option
+@common_options
 def check_store(run: str, store: str | None, as_json: bool) -> None:
     """Explain what is damaged in the store, or in RUN.
 
@@ -145,8 +143,7 @@ def copy_store(ctx: click.Context, source: str, target: str, run: str, as_json: 
 
 
 @store.command("upgrade")
-@store_option
-@json_option
+@common_options
 def upgrade(store: str | None, as_json: bool) -> None:
     """Bring a database's tables up to date with this program.
 
@@ -199,8 +196,7 @@ def _there(place: P) -> P:
             help="Also remove failed and stopped runs, which could still be resumed.")  # fmt: skip
 @own_option("cleanup", "--dry-run", is_flag=True, help="Only show what would be removed.")
 @click.option("--yes", is_flag=True, help="Remove without asking.")
-@json_option
-@store_option
+@common_options
 def cleanup(
     max_age_days: int, max_runs: int, unfinished: bool, dry_run: bool, yes: bool, as_json: bool, store: str | None
 ) -> None:
@@ -229,8 +225,7 @@ def cleanup(
 @click.argument("runs", type=RunName(), metavar="RUN...", nargs=-1, required=True)
 @own_option("delete", "--dry-run", is_flag=True, help="Only show what would be deleted.")
 @click.option("--yes", is_flag=True, help="Delete without asking.")
-@json_option
-@store_option
+@common_options
 def delete(runs: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool, store: str | None) -> None:
     """Delete runs permanently, whether completed, failed or stopped; their cost stays on the account.
 
@@ -284,8 +279,7 @@ def _is_removed(place: Store, account: Account, going: Removal) -> bool:
 @click.command("recover")
 @run_argument
 @click.argument("file", type=NamedPath(dir_okay=False))
-@json_option
-@store_option
+@common_options
 def recover(run: str, file: Path, as_json: bool, store: str | None) -> None:
     """Append the records of an emergency file to a run; records it already has are skipped.
 

@@ -9,7 +9,7 @@ import click
 
 from pipeline import extras
 from pipeline.app.words import count
-from pipeline.cli.options import NamedPath, RunName, json_option, own_option, store_option
+from pipeline.cli.options import NamedPath, RunName, common_options, own_option
 from pipeline.cli.text import tell
 from pipeline.clock import SystemClock
 
@@ -31,8 +31,7 @@ _PORT = 8484
 @own_option("ui", "--export", type=NamedPath(), metavar="DIR",
             help="Write the pages of the runs RUN as files into a new folder instead.")  # fmt: skip
 @click.argument("runs", nargs=-1, type=RunName(), metavar="[RUN]...")
-@json_option
-@store_option
+@common_options
 def ui(
     port: int, no_open: bool, host: str, token_file: str, root_path: str, allowed_host: tuple[str, ...],
     export: Path | None, runs: tuple[str, ...], as_json: bool, store: str | None,
