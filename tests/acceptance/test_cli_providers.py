@@ -244,3 +244,15 @@ def test_what_another_provider_billed_is_not_looked_for_in_anthropics_reports(
         assert not [line for line in said.json() if line["type"] == "reconciled"]
         settled = cli("settle", "latest", "--reconcile", "--yes")
         assert "Traceback" not in settled.err
+
+
+def test_model_of_ones_own_is_named_once_by_the_command_that_resumes_a_graph(cli: Cli, tmp_path: Path) -> None:
+    graph = tmp_path / "asks.dot"
+    graph.write_text(
+        "digraph Asks { start [shape=Mdiamond]; work [prompt=hello]; ask [shape=hexagon, label=Go];"
+        " end [shape=Msquare]; start -> work -> ask; ask -> end [label=yes]; }"
+    )
+    said = cli("run", str(graph), "--model", SCRIPTED)
+    assert said.code == 8, said.err
+    assert said.err.rstrip().endswith(f" --model {SCRIPTED}")
+    assert said.err.count(" --model ") == 1
