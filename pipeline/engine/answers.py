@@ -65,7 +65,7 @@ def typed_answer(
             return value
     first = "; ".join(found.faults[:_MOST_NAMED])
     raise TaskRejected(
-        f"No answer was a {form.name} in {tries} {'try' if tries == 1 else 'tries'} ({request.label}). Last: {first}.",
+        f"No answer in {tries} {'try' if tries == 1 else 'tries'} fits {form.name} ({request.label}). Last: {first}.",
         code="answer_misfit", faults=found.faults,
         hint="Resume to ask again; or ask for less, say more in the prompt, or give more tries=….",
     )  # fmt: skip

@@ -108,7 +108,7 @@ class _SchemaForm:
 
     @property
     def name(self) -> str:
-        return str(self.schema.get("title") or "value of the schema")
+        return str(self.schema.get("title") or "the schema")
 
     def read(self, text: str) -> Any:
         value = _json(text)

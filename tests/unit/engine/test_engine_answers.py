@@ -116,6 +116,7 @@ def test_answer_that_never_fits_closes_the_attempt_so_that_a_resume_asks_anew(st
     error = load(store, result.run_id).steps["ask#1"].error
     assert error is not None
     assert (error["code"], model.calls) == ("answer_misfit", 2)
+    assert "No answer in 2 tries fits card" in error["message"]
     assert "words: must be at most 9" in error["message"]
     assert pipeline.resume(result.run_id, store=store, model=model).status == "completed"
     assert (given, model.calls) == ([{"town": "Oban"}], 3)
