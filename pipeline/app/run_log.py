@@ -12,7 +12,7 @@ from pipeline.records.charge import UNPRICED, Charge, bound
 from pipeline.records.codec import Record, decode_line
 from pipeline.records.kinds import Fact
 from pipeline.records.lines import LineDamaged
-from pipeline.records.run import bare, item_name
+from pipeline.records.run import bare, error_text, item_name
 from pipeline.records.values import is_reference
 from pipeline.store.base import Store
 
@@ -68,7 +68,7 @@ def _plain(value: Any) -> Any:
 
 
 def _message(error: Mapping[str, Any] | None) -> str:
-    return "" if error is None else f"{error.get('type', '')}: {error.get('message', '')}".strip(": ")
+    return "" if error is None else f"{error.get('type', '')}: {error_text(error)}".strip(": ")
 
 
 def _again(attempt: int) -> str:

@@ -12,7 +12,7 @@ from pipeline.app.words import count, duration, money, one_line, pairs, with_unp
 from pipeline.cli.text import heading, warn
 from pipeline.engine.events import Event, Listener
 from pipeline.records.charge import in_full
-from pipeline.records.run import item_name
+from pipeline.records.run import error_text, item_name
 
 Data = Mapping[str, Any]
 
@@ -285,7 +285,7 @@ def _note(data: Data, _: Tally) -> list[str]:
 
 
 def _message(error: Any) -> str:
-    return str(error.get("message", "")) if isinstance(error, Mapping) else str(error or "")
+    return error_text(error) if isinstance(error, Mapping) else str(error or "")
 
 
 _MAKERS: Mapping[str, Callable[[Data, Tally], list[str]]] = {

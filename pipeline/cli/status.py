@@ -40,7 +40,7 @@ from pipeline.cli.options import OneOf, common_options, own_option, run_argument
 from pipeline.cli.progress import outputs_text
 from pipeline.cli.text import heading, table, tell
 from pipeline.providers import ANTHROPIC
-from pipeline.records.run import RunState, StepRun, bare, in_order, item_name
+from pipeline.records.run import RunState, StepRun, bare, error_text, in_order, item_name
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS, PENDING
 from pipeline.settings import OFFLINE
 from pipeline.travel.values import Reader
@@ -211,7 +211,7 @@ def step_lines(state: RunState, step: StepRun, outputs: Mapping[str, Any], made:
     yield heading(f"{bare(step.path)} of run {state.run_id}: {step.status.replace('_', ' ')}")
     yield from (f"{name}: {one_line(json.dumps(value, ensure_ascii=False), 200)}" for name, value in outputs.items())
     if step.error and step.status != COMPLETED:
-        yield f"Error: {one_line(step.error.get('message', ''))}"
+        yield f"Error: {one_line(error_text(step.error))}"
     for name, value in made.items():
         is_scheme = isinstance(value, Mapping) and isinstance(value.get("entries"), list) and "lesson_count" in value
         yield ""

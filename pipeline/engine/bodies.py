@@ -12,6 +12,7 @@ import sys
 import sysconfig
 import textwrap
 import tokenize
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import resolve_name
@@ -62,6 +63,16 @@ def code_of(body: Callable[..., Any]) -> str:
         # Code that is made while it runs may look like anything.
         return ""
     return digest("\n".join(parts).encode("utf-8", "surrogatepass"))[:_HASH_CHARS] if parts else ""
+
+
+def place_of(error: BaseException) -> str:
+    """Return the last place in the user's own code that an error came through, FILE:LINE; "" where there is none."""
+    found = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if not file.startswith(_NOT_THE_USERS):
+            found = f"{Path(file).name}:{line}"
+    return found
 
 
 def _users(body: Any, depth: int) -> Iterator[FunctionType]:

@@ -45,7 +45,7 @@ from pipeline.records.documents import head_document
 from pipeline.records.fold import Builder, spent
 from pipeline.records.kinds import Fact, RunEnded, RunStarted, Snapshot
 from pipeline.records.lines import encode_line
-from pipeline.records.run import RunState, Spend, StepRun, bare
+from pipeline.records.run import RunState, Spend, StepRun, bare, error_text
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS
 from pipeline.records.values import canonical, digest, resolve_value
 from pipeline.store.base import Claim, Journal
@@ -328,7 +328,7 @@ class Engine:
             # What people can act on by its exit code keeps its class; the rest is a step that failed.
             kind = _KEPT.get(str(first.get("type")), StepFailed)
             needs = str(first.get("missing_param", ""))
-            text = f"{name}: {first.get('message', 'failed')}{more}"
+            text = f"{name}: {error_text(first) or 'failed'}{more}"
             return kind(text, hint=str(first.get("hint", "")), missing_param=needs)
         if state.waiting:
             waiting = ", ".join(sorted({token.edge for token in state.waiting.values()}))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, overload
 
-from pipeline.engine.bodies import code_of
+from pipeline.engine.bodies import code_of, place_of
 from pipeline.engine.contexts import Lineage
 from pipeline.engine.setup import UNSAFE, ActiveRun, settled
 from pipeline.engine.sources import Scope
@@ -29,7 +29,7 @@ from pipeline.errors import (
 from pipeline.llm.forms import copied
 from pipeline.records.kinds import CHECK, CODE, PROVIDER, Invalidated, TaskCompleted, TaskFailed, TaskStarted
 from pipeline.records.redaction import without_keys
-from pipeline.records.run import TaskRun, bare
+from pipeline.records.run import TaskRun, bare, error_text
 from pipeline.records.statuses import FAILED
 from pipeline.records.values import Plain, canonical, digest, encode_value
 
@@ -254,7 +254,7 @@ def _step_failed(name: str, count: int, failed: Sequence[tuple[str, TaskRun]]) -
     more = f" and {len(failed) - _MOST_NAMES} more" if len(failed) > _MOST_NAMES else ""
     shown = ", ".join(task for task, _ in failed[:_MOST_NAMES]) + more
     return StepFailed(
-        f"{len(failed)} of {count} items of {name} failed: {shown}. First: {first.get('message', '')}",
+        f"{len(failed)} of {count} items of {name} failed: {shown}. First: {error_text(first)}",
         code="items_failed", hint=first.get("hint") or "Resume: only what failed is run again.",
         tasks=[task for task, _ in failed], missing_param=first.get("missing_param", ""),
     )  # fmt: skip
@@ -428,7 +428,7 @@ _SAME = ("type", "message")
 
 
 def error_facts(error: BaseException) -> dict[str, Any]:
-    """Return an error as recorded: type, code, message and hint, without keys and of bounded length."""
+    """Return an error as recorded: type, code, message, hint and where, without keys and of bounded length."""
     kind = type(error).__name__
     if isinstance(error, PipelineError):
         facts = {"type": kind, "code": error.code, "message": _recordable(error.message)}
@@ -439,8 +439,8 @@ def error_facts(error: BaseException) -> dict[str, Any]:
     except Exception as problem:
         text = f"(its text cannot be made: {type(problem).__name__})"
     facts = {"type": kind, "message": _recordable(f"{kind}: {text}" if text else kind)}
-    hint = _meant(error) if isinstance(error, AttributeError) else ""
-    return {**facts, "hint": hint} if hint else facts
+    more = {"hint": _meant(error) if isinstance(error, AttributeError) else "", "where": place_of(error)}
+    return facts | {name: value for name, value in more.items() if value}
 
 
 def _meant(error: AttributeError) -> str:

@@ -305,6 +305,12 @@ class RunState(Struct):
         return list(self.waiting.values())
 
 
+def error_text(error: Mapping[str, Any]) -> str:
+    """Return a recorded error for people: its message, and where in the user's code it came up."""
+    where = f" ({error['where']})" if error.get("where") else ""
+    return f"{error.get('message', '')}{where}"
+
+
 def bare(path: str) -> str:
     """Return a step path as people see it: first visits without their number ("seed#1" → "seed")."""
     if "/" not in path:

@@ -16,7 +16,7 @@ from pipeline.app.words import one_line
 from pipeline.errors import CheckpointCorrupt, RunNotFound
 from pipeline.publish.view import finding_line
 from pipeline.records.redaction import without_secrets
-from pipeline.records.run import bare, item_name
+from pipeline.records.run import bare, error_text, item_name
 from pipeline.records.statuses import COMPLETED
 from pipeline.store.reader import LESSONS
 from pipeline.travel.values import Reader
@@ -56,7 +56,7 @@ def item_part(desk: Desk, run: str, query: Mapping[str, str]) -> Data:
         "item": query["item"], "step": bare(path), "word": word, "title": _title(value) or query["item"],
         "attempts": [{"attempt": each, "calls": [call for call in calls if call["attempt"] == each]}
                      for each in reversed(attempts)],
-        "fault": fault or without_secrets(one_line((task.error or {}).get("message", ""), 2_000)) if task else fault,
+        "fault": fault or without_secrets(one_line(error_text(task.error or {}), 2_000)) if task else fault,
         "faults": [str(each) for each in (task.error or {}).get("faults") or ()] if task else [],
         "findings": _findings(value), "critic": _critic(value), "note": remark.note if remark else "",
         "order": natural(order) if is_lesson and value is not None and value.get("lesson") else 0,

@@ -115,8 +115,11 @@ def test_error_of_a_body_is_recorded_without_keys_and_of_bounded_length(store: M
         def fail(ctx: StepContext, error: Exception = error) -> Any:
             raise error
 
-        run = Pipeline("p", [step("fails")(fail)]).run(store=store).run_id
-        assert load(store, run).steps["fails#1"].error == {"type": type(error).__name__, "message": shown}
+        result = Pipeline("p", [step("fails")(fail)]).run(store=store)
+        where = f"test_engine_bodies.py:{fail.__code__.co_firstlineno + 1}"
+        recorded = load(store, result.run_id).steps["fails#1"].error
+        assert recorded == {"type": type(error).__name__, "message": shown, "where": where}
+        assert str(result.error) == f"fails: {shown} ({where})"
 
 
 def test_what_a_body_does_to_what_it_read_is_seen_by_nobody(store: MemoryStore) -> None:
