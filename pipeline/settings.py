@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pipeline.cost.budget import DEFAULT_CEILING_USD as DEFAULT_CEILING_USD
-from pipeline.cost.budget import MOST_USD as MOST_USD
+from pipeline.cost.admission import DEFAULT_CEILING_USD as DEFAULT_CEILING_USD
+from pipeline.cost.admission import MOST_USD as MOST_USD
 from pipeline.environment import default_out, default_store
 from pipeline.errors import ConfigError
 from pipeline.providers import OWN, provider_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal, InvalidOperation
 from typing import Any, NoReturn, Protocol
 
-from pipeline.cost.budget import Verdict, admit
+from pipeline.cost.admission import Verdict, admit
 from pipeline.engine.events import Emitter
 from pipeline.engine.recorder import Recorder
 from pipeline.engine.stop import Stop

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, Never
 
 from pipeline.clock import Clock, SystemClock
-from pipeline.cost.budget import DEFAULT_CEILING_USD
+from pipeline.cost.admission import DEFAULT_CEILING_USD
 from pipeline.cost.prices import PriceBook
 from pipeline.engine import preflight
 from pipeline.engine.arguments import (

@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from pipeline.clock import Clock
-from pipeline.cost.budget import DEFAULT_CEILING_USD, MOST_USD
+from pipeline.cost.admission import DEFAULT_CEILING_USD, MOST_USD
 from pipeline.engine.ceiling import Prices
 from pipeline.errors import BudgetExceeded, ConfigError, CredentialMissing, SecretRefused, SettingsConflict
 from pipeline.llm.base import ModelInfo

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from pipeline.clock import Clock
+from pipeline.cost.admission import MOST_USD
 from pipeline.cost.ledger import rows
 from pipeline.errors import BudgetExceeded, CheckpointCorrupt, Pause, RunNotFound, SchemaTooNew, StoreError, WriteFailed
 from pipeline.records.budgets import Limit, LimitStanding, window_of
@@ -27,8 +28,6 @@ from pipeline.store.reader import load, records
 #: A slice is so much of the least limit, but no more than this many dollars, unless one call needs more.
 _PART = Decimal("0.05")
 _MOST_USD = Decimal(1)
-#: The limit of runs that have none.
-_NO_LIMIT = Decimal(10) ** 12
 #: Seconds between two looks for slices of the dead.
 _LOOK_SECONDS = 60.0
 
@@ -207,7 +206,7 @@ class StoreLimits:
         kept = [*(each.usd for each in self.limits()), *([] if self.limit is None else [self.limit])]
         if kept:
             more = max(worst, min(min(kept) * _PART, _MOST_USD))
-        limit = _NO_LIMIT if self.limit is None else self.limit
+        limit = MOST_USD if self.limit is None else self.limit
         # Some room for more calls, then just this one's.
         for size in (more, worst):
             try:

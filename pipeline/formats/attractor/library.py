@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.clock import Clock, SystemClock
-from pipeline.cost.budget import DEFAULT_CEILING_USD
+from pipeline.cost.admission import DEFAULT_CEILING_USD
 from pipeline.cost.prices import PriceBook
 from pipeline.dot.model import DotGraph
 from pipeline.dot.parser import parse

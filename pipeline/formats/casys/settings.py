@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from pipeline.cost.budget import DEFAULT_CEILING_USD
+from pipeline.cost.admission import DEFAULT_CEILING_USD
 from pipeline.engine.preflight import amount, check_names
 from pipeline.errors import ConfigError, SecretRefused
 from pipeline.formats.casys.plan import MAX_PARALLEL

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline import ControlledExecutor, Pipeline, ScriptedModel, StepContext, run_dot
-from pipeline.cost.budget import DEFAULT_CEILING_USD
+from pipeline.cost.admission import DEFAULT_CEILING_USD
 from pipeline.errors import BudgetExceeded, ConfigError
 from pipeline.store.memory import MemoryStore
 from pipeline.store.reader import load

@@ -7,7 +7,7 @@ from decimal import Decimal as D
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipeline.cost.budget import admit
+from pipeline.cost.admission import admit
 
 MONEY = st.integers(0, 1000).map(lambda cents: D(cents) / 100)
 
