@@ -46,7 +46,7 @@ class AnthropicModel(StreamedModel):
             api_key: Of Anthropic; None: whatever credential the SDK finds (variables, profile, workload identity).
             base_url: None: ANTHROPIC_BASE_URL (or the provider's variable), or the provider's own address.
             deadline_seconds: Longest time a try may take, from sending to the last byte.
-            provider: anthropic, bedrock, bedrock-mantle, vertex, foundry, aws or google-cloud.
+            provider: One whose record names a client of the SDK.
 
         Raises:
             CredentialMissing: A profile or identity was named but cannot be loaded, or the account is not named.

@@ -108,9 +108,6 @@ class OpenAIModel(StreamedModel):
         """Free connections."""
         self._client.close()
 
-    def _can_log_in(self) -> bool:
-        return True
-
     def _heard(self) -> Heard:
         return ChatHeard()
 

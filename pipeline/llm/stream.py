@@ -85,7 +85,8 @@ class StreamedModel:
     # What a wire format knows.
 
     def _can_log_in(self) -> bool:
-        raise NotImplementedError
+        """Return whether there is a credential, or none is needed."""
+        return True
 
     def _heard(self) -> Heard:
         raise NotImplementedError
