@@ -172,7 +172,7 @@ class Ceiling:
             ticket = None
             if (store := self._store_limits) is not None and of_store:
                 ticket = None if worst is None else store.take(worst)
-                if ticket is None and (worst is not None or store.limit is not None or store.limits()):
+                if ticket is None and (worst is not None or store.day_limit is not None or store.limits()):
                     return ("wait" if store.out and worst is not None else "stop"), None
             self._out += amount
         self._warn(settled)

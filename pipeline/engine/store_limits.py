@@ -59,11 +59,12 @@ class Ticket:
 
 @dataclass(slots=True)
 class StoreLimits:
-    """The part of the store's limits that one run uses."""
+    """One run's part in the limits of its store: room for its calls, in slices."""
 
     account: Account
-    #: Of a day. None: what is spent is reported, and only limits that were set on the account refuse it.
-    limit: Decimal | None
+    #: Of a day over all runs, as this one was given it (--daily-budget-usd). None: it reserves room all the same, and
+    #: only limits that were set on the account refuse it.
+    day_limit: Decimal | None
     clock: Clock
     #: "host:pid:start" of this process.
     owner: str
@@ -136,8 +137,8 @@ class StoreLimits:
 
         Those of the account as they stood when room was last reserved.
         """
-        if self.limit and "day" not in told and self.spent() >= part * self.limit:
-            yield "day", f"the day's limit of {in_full(self.limit)}"
+        if self.day_limit and "day" not in told and self.spent() >= part * self.day_limit:
+            yield "day", f"the day's limit of {in_full(self.day_limit)}"
         for each in self._standings:
             if each.limit.words not in told and each.tally.total >= part * each.limit.usd:
                 yield each.limit.words, f"the limit of {each.limit.words}"
@@ -155,10 +156,10 @@ class StoreLimits:
 
     def _refusal(self, worst: Decimal | None) -> BudgetExceeded | None:
         spent = self.spent()
-        if self.limit is not None and (worst is None or spent + worst > self.limit):
+        if self.day_limit is not None and (worst is None or spent + worst > self.day_limit):
             return BudgetExceeded(
                 f"The next call {call_words(worst)}; with {dollars(spent, 4)} spent or reserved today by the runs of "
-                f"this store, that could pass the day's limit of {in_full(self.limit)}.",
+                f"this store, that could pass the day's limit of {in_full(self.day_limit)}.",
                 code="day_limit_reached", hint="Resume after midnight UTC, or with a higher --daily-budget-usd.",
             )  # fmt: skip
         standings = self.account.standings(self.clock.now(), self.labels)
@@ -190,7 +191,7 @@ class StoreLimits:
     def _compare(self, now: datetime) -> None:
         """Enter what runs spent today in an account that has no entry of today: it was lost."""
         day = _day(now)
-        if self.limit is None or day in self._compared:
+        if self.day_limit is None or day in self._compared:
             return
         self._compared.add(day)
         try:
@@ -203,10 +204,10 @@ class StoreLimits:
     def _try(self, now: datetime, worst: Decimal) -> _Slice | None:
         # As much again as is out now, so that many calls at once are not as many slices.
         more = max(worst, _MOST_USD, sum((each.used for each in self._slices), Decimal(0)))
-        kept = [*(each.usd for each in self.limits()), *([] if self.limit is None else [self.limit])]
+        kept = [*(each.usd for each in self.limits()), *([] if self.day_limit is None else [self.day_limit])]
         if kept:
             more = max(worst, min(min(kept) * _PART, _MOST_USD))
-        limit = MOST_USD if self.limit is None else self.limit
+        limit = MOST_USD if self.day_limit is None else self.day_limit
         # Some room for more calls, then just this one's.
         for size in (more, worst):
             try:
