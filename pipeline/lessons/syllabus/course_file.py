@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -41,6 +43,16 @@ _OPTIONAL = (
     ("structure: areas", "units | skills | areas"),
     ("# aims: [one line each]", "optional: what the course is for"),
 )
+#: What stands where the groups end, for what the list does not say.
+_BLANK = """\
+# Left blank, since the list of outcomes does not say it. What you add is told to the author of the lessons.
+# assessment:
+#   model: question_papers
+#   components:
+#     - {id: p1, title: Paper 1, marks: 50, minutes: 60}
+# marking:
+#   - one mark per bullet of the mark scheme, no half marks
+"""
 _TEMPLATE = Path(catalogue.__file__).with_name("catalogue") / "template.txt"
 
 
@@ -63,22 +75,9 @@ def course_file(
         source: Name of the file that the outcomes were read from.
         framework: That it names; "": none.
     """
-    names = _Names()
-    lines = [_head(subject_name(subject), level_name(level), title, framework).rstrip("\n"), "groups:"]
-    for group in groups:
-        lines += _group(group, names)
-    lines += [
-        "# Left blank, since the list of outcomes does not say it. What you add is told to the author of the lessons.",
-        "# assessment:",
-        "#   model: question_papers",
-        "#   components:",
-        "#     - {id: p1, title: Paper 1, marks: 50, minutes: 60}",
-        "# marking:",
-        "#   - one mark per bullet of the mark scheme, no half marks",
-        "sources:",
-        f"  - {{ref: {_quoted(source)}, covers: [learning outcomes], verified: false}}",
-    ]
-    return "\n".join(lines) + "\n"
+    head = _head(subject_name(subject), level_name(level), title, framework)
+    sources = {"sources": [{"ref": source, "covers": ["learning outcomes"], "verified": False}]}
+    return head + _yaml({"groups": list(_groups(groups))}) + _BLANK + _yaml(sources)
 
 
 def _head(subject: str, level: str, title: str, framework: str = "", *, example: bool = False) -> str:
@@ -89,12 +88,8 @@ def _head(subject: str, level: str, title: str, framework: str = "", *, example:
     """
     digits, age = LEVEL_DIGITS.get(level, ""), usual_age(level)
     code = (f'code: "C000 {digits}"' if example and digits else '# code: "ABC-1"', _CODE_NOTE)
-    rows = [
-        (f"subject: {_scalar(subject)}", ""),
-        (f"level: {_scalar(level)}", ""),
-        (f"title: {_scalar(title or f'{shown(level)} {shown(subject)}')}", ""),
-        code,
-    ]
+    names = _yaml({"subject": subject, "level": level, "title": title or f"{shown(level)} {shown(subject)}"})
+    rows = [code]
     if digits:
         rows.append((f"scqf: {{level: {int(digits) - 70}{', credits: 24' if example else ''}}}", ""))
     usual, region = next(names for pattern, *names in _EXAMPLES if re.fullmatch(pattern, level))
@@ -106,55 +101,40 @@ def _head(subject: str, level: str, title: str, framework: str = "", *, example:
         rows.append(("# age: 14", f"optional: {_AGE_NOTE}"))
     rows += _OPTIONAL
     told = [f"{text.ljust(_NOTES - 2)}  # {note}" if note else text for text, note in rows]
-    return "\n".join([_FIRST, f"catalogue: {FORMAT}", *told]) + "\n"
+    return "\n".join([_FIRST, f"catalogue: {FORMAT}", names + told[0], *told[1:]]) + "\n"
 
 
-def _group(group: ListItem, names: _Names) -> Iterator[str]:
-    name = names.group(group.text)
-    kind = next((kind for kind in ("unit", "topic") if group.text.lower().startswith(kind)), "area")
-    yield from (f"  - id: {_scalar(name)}", f"    kind: {kind}", f"    title: {_scalar(group.text)}")
-    if group.code:
-        yield f"    code: {_scalar(group.code)}"
-    yield "    outcomes:"
-    for out in group.below:
-        yield f"      - id: {names.outcome(name, out.text)}"
-        if out.code:
-            yield f"        code: {_scalar(out.code)}"
-        yield f"        title: {_scalar(out.text)}"
-        yield from _points(out.below)
+def _groups(groups: Sequence[ListItem]) -> Iterator[dict[str, Any]]:
+    taken: set[str] = set()
+    for group in groups:
+        name = _free(_slug(group.text, _GROUP_ID) or "area", taken)
+        kind = next((kind for kind in ("unit", "topic") if group.text.lower().startswith(kind)), "area")
+        outcomes = [
+            {"id": _free(f"{name}.{_slug(out.text, _OUTCOME_ID) or 'outcome'}", taken)}
+            | _titled(out)
+            | _points(out.below)
+            for out in group.below
+        ]
+        yield {"id": name, "kind": kind} | _titled(group) | {"outcomes": outcomes}
 
 
-def _points(points: Sequence[ListItem]) -> Iterator[str]:
-    """Yield points; with their codes where each has one that is printed for it alone."""
-    codes = [point.code for point in points if any(map(str.isdigit, point.code))]
-    if len(set(codes)) < len(points):
-        yield "        points:"
-        yield from (f"          - {_scalar(point.text)}" for point in points)
-        return
-    yield "        standards:"
-    for point in points:
-        yield f"          - code: {_scalar(point.code)}"
-        yield f"            text: {_scalar(point.text)}"
+def _titled(item: ListItem) -> dict[str, Any]:
+    return ({"code": item.code} if item.code else {}) | {"title": item.text}
 
 
-class _Names:
-    """Makes ids from words, each once."""
+def _points(points: Sequence[ListItem]) -> dict[str, Any]:
+    """Return points; with their codes where each has one that is printed for it alone."""
+    codes = {point.code for point in points if any(map(str.isdigit, point.code))}
+    if len(codes) < len(points):
+        return {"points": [point.text for point in points]}
+    return {"standards": [{"code": point.code, "text": point.text} for point in points]}
 
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
 
-    def group(self, text: str) -> str:
-        return self._free(_slug(text, _GROUP_ID) or "area", "")
-
-    def outcome(self, group: str, text: str) -> str:
-        return self._free(_slug(text, _OUTCOME_ID) or "outcome", f"{group}.")
-
-    def _free(self, name: str, before: str) -> str:
-        number = 1
-        while (free := f"{before}{name}{number if number > 1 else ''}") in self._taken:
-            number += 1
-        self._taken.add(free)
-        return free
+def _free(name: str, taken: set[str]) -> str:
+    """Return an id that is not taken yet: with a number behind it where it is."""
+    free = next(each for each in chain([name], (f"{name}{number}" for number in count(2))) if each not in taken)
+    taken.add(free)
+    return free
 
 
 def _slug(text: str, most: int) -> str:
@@ -169,12 +149,14 @@ def _slug(text: str, most: int) -> str:
     return slug if slug[:1].isalpha() else ""
 
 
-def _scalar(text: str) -> str:
-    """Return a text as YAML on one line."""
-    said: str = yaml.safe_dump(text, allow_unicode=True, width=10_000)
-    return said.removesuffix("\n").removesuffix("...").rstrip("\n")
+class _Indented(yaml.SafeDumper):
+    """Writes lists further to the right than their keys."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, indentless=False)
 
 
-def _quoted(text: str) -> str:
-    said: str = yaml.safe_dump(text, allow_unicode=True, width=10_000, default_style='"')
-    return said.rstrip("\n")
+def _yaml(value: Mapping[str, Any]) -> str:
+    """Return YAML with each text on one line."""
+    said: str = yaml.dump(value, Dumper=_Indented, allow_unicode=True, sort_keys=False, width=10_000)
+    return said

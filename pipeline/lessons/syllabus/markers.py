@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 _BULLETS = "•●○◦▪■□▫‣⁃∙·➢➤►▶▸✓✔❖◆◇♦⬧★☆⦁⚫◾→»\uf0b7\uf0a7\uf0d8\uf0fc\uf076"
 #: These stand in texts too, so that a space must follow.
 _DASHES = "–—*+-"
-_BULLET = re.compile(rf"(?:(?P<sure>[{_BULLETS}])\s*|(?P<dash>[{_DASHES}])\s+|(?P<letter>[o§])\s+)(?P<rest>.*)")
 #: These never stand in a text: what comes after one on the same line is another item.
 _INNER_BULLET = re.compile(r"\s+(?=[•●▪■◆♦⬧⦁\uf0b7\uf0a7]\s*\S)")
 _TICK_BOX = re.compile(r"\[[ xX]?\]\s+")
-_DECIMAL = re.compile(r"(?P<code>\d{1,3}(?:\.\d{1,3}){1,5})[.:)]?\s+(?P<rest>\S.*)")
-_NUMBER = re.compile(r"(?:(?P<code>\d{1,3})[.):]|\((?P<inner>\d{1,3})\))\s+(?P<rest>\S.*)")
-_BARE = re.compile(r"(?P<code>\d{1,2})\s+(?P<rest>[^\W\d_].*)")
-_LETTER = re.compile(r"(?:(?P<code>[A-Za-z])[.)]|\((?P<inner>[A-Za-z])\))\s+(?P<rest>\S.*)")
-_ROMAN = re.compile(r"(?:(?P<code>[ivx]{1,5}|[IVX]{1,5})[.)]|\((?P<inner>[ivx]{1,5}|[IVX]{1,5})\))\s+(?P<rest>\S.*)")
-#: B1.2, AS1.1, 3.NF.A.1, SCN 3-13a, KS3-04.
-_CODE = re.compile(
-    r"(?P<code>[A-Z]{1,8}[ -]?\d{1,4}[A-Za-z]?(?:[.-]\w{1,4})*|\d{1,2}(?:\.[A-Z]{1,4})+(?:\.\w{1,3})+)[.:)]?\s+"
-    r"(?P<rest>\S.*)"
+_CODE = r"[A-Z]{1,8}[ -]?\d{1,4}[A-Za-z]?(?:[.-]\w{1,4})*|\d{1,2}(?:\.[A-Z]{1,4})+(?:\.\w{1,3})+"
+_ROMAN = r"[ivx]{1,5}|[IVX]{1,5}"
+_OF_LISTS = r"(?:(?P<code>{0})[{1}]|\((?P<inner>{0})\))\s+(?P<rest>\S.*)"
+#: Kinds of mark, as `Marker` has them, in the order in which they are looked for. Codes: B1.2, SCN 3-13a, 3.NF.A.1.
+_KINDS = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        ("bullet", rf"(?:(?P<code>[{_BULLETS}])\s*|(?P<inner>[o§{_DASHES}])\s+)(?P<rest>.*)"),
+        ("code", rf"(?P<code>{_CODE})(?P<inner>)[.:)]?\s+(?P<rest>\S.*)"),
+        ("decimal", r"(?P<code>\d{1,3}(?:\.\d{1,3}){1,5})(?P<inner>)[.:)]?\s+(?P<rest>\S.*)"),
+        ("number", _OF_LISTS.format(r"\d{1,3}", ".):")),
+        ("bare", r"(?P<code>\d{1,2})(?P<inner>)\s+(?P<rest>[^\W\d_].*)"),
+        ("roman", _OF_LISTS.format(_ROMAN, ".)")),
+        ("letter", _OF_LISTS.format("[A-Za-z]", ".)")),
+    )
 )
 _ALONE = re.compile(
     rf"[{_BULLETS}{_DASHES}]|\d{{1,3}}(?:\.\d{{1,3}})+\.?|\d{{1,3}}[.)]?|\(?[a-z]\)|\([ivx]+\)"
@@ -62,68 +67,59 @@ class Marker:
         before, now = (re.split(r"[.-]", marker.code) for marker in (other, self))
         return before[:-1] == now[:-1] or now[: len(before)] == before
 
-    @property
-    def depth(self) -> int:
-        """Return how many parts its number has: 3 for 1.2.3."""
-        return len(re.split(r"[.-]", self.code))
+    def is_beside(self, other: Marker, moved: int) -> bool:
+        """Say whether the item is of the same list as an earlier one, `moved` columns to the left of it."""
+        kinds = {self.kind, other.kind}
+        if kinds == {"letter", "roman"}:
+            # i) after h) is a letter; so is v) after u).
+            return other.style == self.style and ord(self.code[0].lower()) == ord(other.code[0].lower()) + 1
+        if kinds in ({"code"}, {"decimal"}):
+            return len(re.split("[.-]", self.code)) == len(re.split("[.-]", other.code))
+        return len(kinds) == 1 and other.style == self.style and (self.kind != "bullet" or abs(moved) < 2)
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """Which of the doubtful marks the lines of a source really use."""
+def mark_of(text: str, used: frozenset[str]) -> Marker | None:
+    """Return the mark of a line; None where it has none.
 
-    bare: bool
-    letter_bullets: frozenset[str]
-    codes: frozenset[str]
-
-    def of(self, text: str) -> Marker | None:
-        """Return the mark of a line; None where it has none."""
-        return self._bullet(text) or self._numbered(text)
-
-    def _bullet(self, text: str) -> Marker | None:
-        if not (found := _BULLET.fullmatch(text)):
-            return None
-        if (letter := found["letter"]) and letter not in self.letter_bullets:
-            return None
-        style = found["sure"] or found["dash"] or letter
-        return Marker("bullet", "", _TICK_BOX.sub("", found["rest"], 1), style)
-
-    def _numbered(self, text: str) -> Marker | None:
-        if (found := _CODE.fullmatch(text)) and _shape(found["code"]) in self.codes:
-            return Marker("code", found["code"], found["rest"])
-        if found := _DECIMAL.fullmatch(text):
-            return Marker("decimal", found["code"], found["rest"])
-        if found := _NUMBER.fullmatch(text):
-            return Marker("number", found["code"] or found["inner"], found["rest"], "(" if found["inner"] else "")
-        if self.bare and (found := _BARE.fullmatch(text)):
-            return Marker("number", found["code"], found["rest"], "bare")
-        for kind, pattern in (("roman", _ROMAN), ("letter", _LETTER)):
-            if found := pattern.fullmatch(text):
-                code = found["code"] or found["inner"]
-                style = ("(" if found["inner"] else "") + ("A" if code.isupper() else "a")
-                return Marker(kind, code, found["rest"], style)
-        return None
+    Args:
+        used: Doubtful marks that the lines of the source really use, as `used_marks` returns them.
+    """
+    for kind, found in _found(text):
+        if (doubt := _doubt(kind, found)) and doubt not in used:
+            continue
+        code, style = found["code"] or found["inner"], "(" if found["inner"] else ""
+        if kind == "bullet":
+            return Marker(kind, "", _TICK_BOX.sub("", found["rest"], 1), code)
+        if kind == "bare":
+            return Marker("number", code, found["rest"], kind)
+        if kind in ("roman", "letter"):
+            style += "A" if code.isupper() else "a"
+        return Marker(kind, code, found["rest"], style)
+    return None
 
 
-def marks_of(texts: Iterable[str]) -> Marks:
-    """Return which doubtful marks these lines use: those that several of them have."""
-    every = list(texts)
-    bare = [int(found["code"]) for text in every if (found := _BARE.fullmatch(text))]
-    decimals = {found["code"].split(".")[0] for text in every if (found := _DECIMAL.fullmatch(text))}
-    rising = sum(now == before + 1 for before, now in pairwise(bare))
-    letters = Counter(found["letter"] for text in every if (found := _BULLET.fullmatch(text)) and found["letter"])
-    codes = Counter(_shape(found["code"]) for text in every if (found := _CODE.fullmatch(text)))
-    return Marks(
-        bare=rising >= 2 or bool(decimals & set(map(str, bare))),
-        letter_bullets=frozenset(letter for letter, times in letters.items() if times > 1),
-        codes=frozenset(code for code, times in codes.items() if times > 1),
-    )
+def used_marks(texts: Iterable[str]) -> frozenset[str]:
+    """Return which doubtful marks these lines use: those that several of them have; numbers alone where they rise."""
+    every = [(kind, found) for text in texts for kind, found in _found(text)]
+    times = Counter(_doubt(kind, found) for kind, found in every)
+    bare = [int(found["code"]) for kind, found in every if kind == "bare"]
+    chapters = {int(found["code"].split(".")[0]) for kind, found in every if kind == "decimal"}
+    rising = sum(now == before + 1 for before, now in pairwise(bare)) >= 2 or chapters & set(bare)
+    return frozenset(doubt for doubt in times if (rising if doubt == "bare" else times[doubt] > 1))
 
 
-def _shape(code: str) -> str:
-    """Return what codes of one series have in common: AS for AS1.1 and AS2; 9.A.9 for 3.NF.A.1."""
-    letters = re.match(r"[A-Z]+", code)
-    return letters[0] if letters else "standard"
+def _found(text: str) -> Iterator[tuple[str, re.Match[str]]]:
+    return ((kind, found) for kind, pattern in _KINDS if (found := pattern.fullmatch(text)))
+
+
+def _doubt(kind: str, found: re.Match[str]) -> str:
+    """Return what must come again for a mark to be one: a letter as a bullet, the letters of a code; "" for others."""
+    if kind == "bullet":
+        return found["inner"] if found["inner"] in ("o", "§") else ""
+    if kind == "code":
+        letters = re.match("[A-Z]+", found["code"])
+        return f"code {letters[0] if letters else ''}"
+    return kind if kind == "bare" else ""
 
 
 def apart(text: str) -> list[str]:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
+from pipeline.lessons.syllabus.markers import Marker
 from pipeline.lessons.syllabus.tree import lines
 
 #: Letters that were set as one: "ﬁ". Powers and fractions stay as they are.
 _LIGATURES = {ord(char): unicodedata.normalize("NFKC", char) for char in "ﬀﬁﬂﬃﬄﬅﬆ"}
-#: Spaces that are none of ours, marks without width, and hyphens that only show at the end of a line.
-_SPACES = {
-    ord(char): " " for char in "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000"
-}
 #: Controls, marks of direction and width; but for those that join letters of some scripts.
 _UNSEEN, _KEPT = ("Cc", "Cf", "Cs"), "\n\t\u00ad\u200c\u200d"
 _SOFT_HYPHEN = re.compile("\u00ad(?!\\s*$)")
@@ -25,6 +22,7 @@ _PAGE = re.compile(
     r"(?i)(page|seite|p\.|página)\s*\d{1,4}(\s*(of|/|von|de|sur)\s*\d{1,4})?|[-–—|]\s*\d{1,4}\s*[-–—|]"
     r"|\d{1,4}\s*\|\s*page|page\s*\|\s*\d{1,4}|\d{1,4}\s*(of|/)\s*\d{1,4}"
 )
+_PAGES = "Page numbers"
 _DIGITS = re.compile(r"\d{1,4}")
 _CONTENTS = re.compile(r".*(\.\s?){4,}\s*\d{1,4}")
 _IMPRINT = re.compile(r"(?i)(©|\(c\)\s|copyright\b|https?://\S+$|www\.\S+$).*")
@@ -34,37 +32,42 @@ _MOST_PAGES, _PAGE_LINES = 500, 15
 _TAB = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TextLine:
-    """A line as it stands in the source."""
+    """A line of the source, or several that are one text."""
 
     number: int
     text: str
     indent: int = 0
     #: An empty line stands before it.
     gap: bool = False
+    #: Where its last line ends.
+    end: int = 0
+    marker: Marker | None = None
+    #: Kind of a heading; "" for other text.
+    heading: str = ""
+    #: An item of its list although it has no marker.
+    item: bool = False
 
 
 def page_lines(text: str) -> tuple[list[TextLine], list[str]]:
     """Return the lines of a text, each trimmed, without pages' own lines, and notes of what was left out."""
     rows, breaks = _rows(text)
-    found: list[str] = []
     dropped: dict[int, str] = {}
+    notes: list[str] = []
     for kind, numbers in (
         ("Lines of a table of contents", [row.number for row in rows if _CONTENTS.fullmatch(row.text)]),
-        ("Page numbers", _page_numbers(rows, breaks)),
+        (_PAGES, _page_numbers(rows, breaks)),
         ("Lines about copyright and web addresses", [row.number for row in rows if _IMPRINT.fullmatch(row.text)]),
     ):
-        numbers = [number for number in numbers if number not in dropped]
-        dropped |= dict.fromkeys(numbers, kind)
-        if numbers:
-            found.append(f"{kind} were left out ({lines(numbers)}).")
-    heads = _running_heads(rows, breaks | {number for number, kind in dropped.items() if kind == "Page numbers"})
-    if heads:
-        dropped |= dict.fromkeys(heads, "heads")
+        if new := [number for number in numbers if number not in dropped]:
+            dropped |= dict.fromkeys(new, kind)
+            notes.append(f"{kind} were left out ({lines(new)}).")
+    if heads := _running_heads(rows, breaks | {number for number, kind in dropped.items() if kind == _PAGES}):
+        dropped |= dict.fromkeys(heads, "")
         said = ", ".join(dict.fromkeys(f'"{row.text}"' for row in rows if row.number in heads))
-        found.append(f"What stands at the head or foot of pages was left out: {said} ({lines(sorted(heads))}).")
-    return list(_kept(rows, dropped)), found
+        notes.append(f"What stands at the head or foot of pages was left out: {said} ({lines(sorted(heads))}).")
+    return list(_kept(rows, dropped)), notes
 
 
 def plain(text: str) -> str:
@@ -72,25 +75,21 @@ def plain(text: str) -> str:
 
     Hyphens that only show at the end of a line stay there.
     """
-    text = text.translate(_LIGATURES).translate(_SPACES)
-    seen = "".join(char for char in text if char in _KEPT or unicodedata.category(char) not in _UNSEEN)
-    return _SOFT_HYPHEN.sub("", seen)
+    kinds = ((char, unicodedata.category(char)) for char in text.translate(_LIGATURES))
+    seen = (" " if kind == "Zs" else char for char, kind in kinds if char in _KEPT or kind not in _UNSEEN)
+    return _SOFT_HYPHEN.sub("", "".join(seen))
 
 
 def _rows(text: str) -> tuple[list[TextLine], set[int]]:
     """Return all lines that hold something, and the numbers of those that a new page begins with."""
-    rows, breaks = [], set()
-    gap = False
-    for number, raw in enumerate(_BREAKS.sub("\n", text).split("\n"), 1):
-        if "\f" in raw:
-            breaks.add(number)
-        line = plain(raw.replace("\f", "")).expandtabs(_TAB)
-        if not (kept := line.strip()):
-            gap = True
-            continue
-        rows.append(TextLine(number, " ".join(kept.split()), len(line) - len(line.lstrip()), gap))
-        gap = False
-    return rows, breaks
+    whole = _BREAKS.sub("\n", text).split("\n")
+    rows, last = [], 0
+    for number, raw in enumerate(whole, 1):
+        line = plain(raw.replace("\f", "")).expandtabs(_TAB).rstrip()
+        if kept := line.lstrip():
+            rows.append(TextLine(number, " ".join(kept.split()), len(line) - len(kept), number > last + 1))
+            last = number
+    return rows, {number for number, raw in enumerate(whole, 1) if "\f" in raw}
 
 
 def _page_numbers(rows: Sequence[TextLine], breaks: set[int]) -> list[int]:
@@ -141,9 +140,7 @@ def _kept(rows: Sequence[TextLine], dropped: dict[int, str]) -> Iterator[TextLin
     """Yield the other lines; one that goes on over the end of a page has no empty line before it."""
     over = False
     for row in rows:
-        if row.number in dropped:
-            over = True
-            continue
-        goes_on = over and row.text[0].islower()
-        yield replace(row, gap=(row.gap or over) and not goes_on)
-        over = False
+        if row.number not in dropped:
+            row.gap = (row.gap or over) and not (over and row.text[0].islower())
+            yield row
+        over = row.number in dropped

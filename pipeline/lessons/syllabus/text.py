@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
 
 from pipeline.lessons.syllabus.markers import (
     LEAD_IN,
     Marker,
-    Marks,
     apart,
     as_heading,
     is_alone,
     is_heading_word,
-    marks_of,
-)
+    mark_of,
+    used_marks,
+)  # fmt: skip
 from pipeline.lessons.syllabus.pages import TextLine, page_lines
 from pipeline.lessons.syllabus.tree import ListItem, SourceTree, lines
 
@@ -46,31 +47,6 @@ _UNDERLINE = re.compile(r"={3,}|-{3,}")
 _EMPHASIS = re.compile(r"\*\*(.+?)\*\*|__(.+?)__|`([^`]+)`|\[([^\]]+)\]\([^)\s]+\)|(?<!\*)\*([^*\s][^*]*?)\*(?!\*)")
 
 
-@dataclass
-class _Piece:
-    """A line, or several that are one text."""
-
-    text: str
-    line: int
-    indent: int
-    gap: bool
-    #: Of its last line, as it stood.
-    length: int
-    marker: Marker | None = None
-    #: Kind of a heading; "" for other text.
-    heading: str = ""
-    #: An item of its list although it has no marker.
-    item: bool = False
-
-
-@dataclass
-class _Joins:
-    """What was joined, for the notes."""
-
-    broken: int = 0
-    hyphens: list[str] = field(default_factory=list)
-
-
 def read_outcomes(text: str, *, markdown: bool = False, cells: bool = False) -> SourceTree:
     """Return the headings and items of a text.
 
@@ -79,23 +55,18 @@ def read_outcomes(text: str, *, markdown: bool = False, cells: bool = False) -> 
         cells: Each line is a cell of a table: none goes on with the one before it.
     """
     rows, notes = page_lines(text)
-    rows = [replace(row, gap=True) for row in rows] if cells else rows
-    rows = [replace(row, text=_bare(row.text)) for row in rows] if markdown else rows
-    rows = _with_marks(_without_rules(rows))
-    marks = marks_of(row.text for row in rows)
-    joins = _Joins()
-    pieces = _pieces(rows, marks, None if cells else joins, text)
-    _find_headings(pieces)
-    _find_items(pieces)
-    if joins.hyphens:
-        shown = ", ".join(dict.fromkeys(joins.hyphens[:6]))
-        notes.append(f"Words broken at the end of a line were joined: {shown}.")
-    if joins.broken:
-        notes.append(f"{joins.broken} broken {'line was' if joins.broken == 1 else 'lines were'} joined.")
-    lead_ins = [piece.line for piece in pieces if _is_lead_in(piece)]
-    if lead_ins:
+    for row in rows:
+        row.text, row.gap = _bare(row.text) if markdown else row.text, row.gap or cells
+    rows, joined = _whole(_with_marks(_without_rules(rows)), text, cells=cells)
+    _find_headings(rows)
+    _find_items(rows)
+    if hyphens := [word for word in dict.fromkeys(joined) if word]:
+        notes.append(f"Words broken at the end of a line were joined: {', '.join(hyphens[:6])}.")
+    if joined:
+        notes.append(f"{len(joined)} broken {'line was' if len(joined) == 1 else 'lines were'} joined.")
+    if lead_ins := [row.number for row in rows if _is_lead_in(row)]:
         notes.append(f"Sentences that lead into a list were left out ({lines(lead_ins)}).")
-    roots, title = _tree([piece for piece in pieces if not _is_lead_in(piece)], notes)
+    roots, title = _tree([row for row in rows if not _is_lead_in(row)], notes)
     return SourceTree(roots, title, notes)
 
 
@@ -106,75 +77,73 @@ def _bare(text: str) -> str:
     return _EMPHASIS.sub(lambda found: next(part for part in found.groups() if part is not None), text)
 
 
-def _without_rules(rows: Sequence[TextLine]) -> Iterator[TextLine]:
-    """Yield lines; an underlined one becomes a heading, other rules go."""
-    held: TextLine | None = None
+def _without_rules(rows: Sequence[TextLine]) -> list[TextLine]:
+    """Return lines; an underlined one becomes a heading, other rules go."""
+    kept: list[TextLine] = []
     for row in rows:
         if not _RULE.fullmatch(row.text):
-            if held:
-                yield held
-            held = row
-            continue
-        if held and _UNDERLINE.fullmatch(row.text) and not row.gap and not as_heading(held.text)[0]:
-            held = replace(held, text=f"{'#' if row.text[0] == '=' else '##'} {held.text}")
-    if held:
-        yield held
+            kept.append(row)
+        elif kept and _UNDERLINE.fullmatch(row.text) and not row.gap and not as_heading(kept[-1].text)[0]:
+            kept[-1].text = f"{'#' if row.text[0] == '=' else '##'} {kept[-1].text}"
+    return kept
 
 
-def _with_marks(rows: Iterator[TextLine]) -> list[TextLine]:
+def _with_marks(rows: Sequence[TextLine]) -> list[TextLine]:
     """Return lines; a mark that stands alone is put before the line after it."""
     found: list[TextLine] = []
     alone: TextLine | None = None
     for row in rows:
         if alone:
-            found.append(replace(alone, text=f"{alone.text} {row.text}"))
+            alone.text += f" {row.text}"
             alone = None
         elif len(parts := apart(row.text)) > 1:
-            found += [replace(row, text=part, gap=row.gap and place == 0) for place, part in enumerate(parts)]
-        elif is_alone(row.text):
-            alone = row
+            found += [replace(row, text=part, gap=row.gap and not place) for place, part in enumerate(parts)]
         else:
             found.append(row)
-    return found
+            alone = row if is_alone(row.text) else None
+    return found[:-1] if alone else found
 
 
 # --- lines that belong together -----------------------------------------------------------------------
 
 
-def _pieces(rows: Sequence[TextLine], marks: Marks, joins: _Joins | None, whole: str) -> list[_Piece]:
-    """Return the texts of lines; `joins` is None where none goes on with the one before it."""
-    width = max((len(row.text) + row.indent for row in rows), default=0)
-    pieces: list[_Piece] = []
-    found = _with_chapters([marks.of(row.text) for row in rows])
-    for place, (row, marker) in enumerate(zip(rows, found, strict=True)):
-        heading, text = as_heading(row.text) if marker is None else ("", marker.rest)
-        last = pieces[-1] if pieces and not heading else None
-        if joins and last and _continues(last, row, marker, width) and not _begins_list(last, rows, found, place):
-            last.text = _joined(last.text, row.text, joins, whole)
-            last.length = len(row.text) + row.indent
-            continue
-        pieces.append(_Piece(text, row.number, row.indent, row.gap, len(row.text) + row.indent, marker, heading))
-    return pieces
+def _whole(rows: Sequence[TextLine], source: str, *, cells: bool) -> tuple[list[TextLine], list[str]]:
+    """Return the texts of lines with their marks, and for each line that was joined the word it had broken, or ""."""
+    used = used_marks(row.text for row in rows)
+    for row in rows:
+        row.marker, row.end = mark_of(row.text, used), len(row.text) + row.indent
+    _count_chapters(rows)
+    width = max((row.end for row in rows), default=0)
+    whole: list[TextLine] = []
+    joined: list[str] = []
+    for row, after in zip_longest(rows, rows[1:]):
+        heading, text = as_heading(row.text) if row.marker is None else ("", row.marker.rest)
+        last = whole[-1] if whole and not heading and not cells else None
+        if last and _continues(last, row, width) and not _begins_list(last, row, after):
+            last.text, word = _joined(last.text, row.text, source)
+            last.end = row.end
+            joined.append(word)
+        else:
+            row.heading, row.text = heading, text
+            whole.append(row)
+    return whole, joined
 
 
-def _with_chapters(found: Sequence[Marker | None]) -> list[Marker | None]:
-    """Return the marks of lines; a plain number that the next one goes on from, 2 before 2.1, counts with it."""
-    marks: list[Marker | None] = []
-    following: Marker | None = None
-    for marker in reversed(found):
-        if marker and marker.kind == "number" and following and following.kind == "decimal":
-            marker = replace(marker, kind="decimal") if following.code == f"{marker.code}.1" else marker
-        marks.append(marker)
-        following = marker or following
-    return marks[::-1]
+def _count_chapters(rows: Sequence[TextLine]) -> None:
+    """Let a plain number that the next one goes on from, 2 before 2.1, count with it."""
+    marked = [row for row in rows if row.marker]
+    for row, after in zip(reversed(marked[:-1]), reversed(marked[1:]), strict=True):
+        one, other = row.marker, after.marker
+        if one and other and (one.kind, other.kind, other.code) == ("number", "decimal", f"{one.code}.1"):
+            row.marker = replace(one, kind="decimal")
 
 
-def _continues(last: _Piece, row: TextLine, marker: Marker | None, width: int) -> bool:
+def _continues(last: TextLine, row: TextLine, width: int) -> bool:
     """Say whether a line goes on with the text of the one before it."""
     if last.heading.startswith(("#", "bold")):
         return False
-    first = row.text[0]
-    if marker is not None:
+    first, marker = row.text[0], row.marker
+    if marker:
         # "1.5 litres of water" on a line that goes on with a sentence.
         return marker.kind == "decimal" and marker.rest[0].islower() and not row.gap and _is_open(last.text)
     if _HYPHEN.search(last.text) and first.islower():
@@ -182,21 +151,19 @@ def _continues(last: _Piece, row: TextLine, marker: Marker | None, width: int) -
     if row.gap:
         return first.islower() and (_is_open(last.text) or last.marker is not None) and last.text[-1] not in ".;:!?"
     if last.heading:
-        return last.heading == "capitals" and row.text.isupper() and last.length >= _FULL * width > _NARROW
+        return last.heading == "capitals" and row.text.isupper() and last.end >= _FULL * width > _NARROW
     if first.islower() or first in ",;)" or row.text.rstrip(".").isdecimal() or _is_open(last.text):
         return True
-    return last.length >= max(_FULL * width, _NARROW)
+    return last.end >= max(_FULL * width, _NARROW)
 
 
-def _begins_list(last: _Piece, rows: Sequence[TextLine], markers: Sequence[Marker | None], place: int) -> bool:
+def _begins_list(last: TextLine, row: TextLine, after: TextLine | None) -> bool:
     """Say whether a line with a capital is a heading, not a name at the end of a sentence: a new list begins after."""
-    text, after = rows[place].text, place + 1
-    if after == len(rows) or markers[place] or text[0].islower() or not _could_be_heading(text):
+    if after is None or row.marker or row.text[0].islower() or not _could_be_heading(row.text):
         return False
-    following = markers[after]
-    if following is None:
-        return rows[after].text.endswith(_LEADS) and bool(LEAD_IN.fullmatch(rows[after].text))
-    return last.text[-1] in ".;!?" or (last.marker is not None and not following.follows(last.marker))
+    if after.marker is None:
+        return _is_lead_in(after)
+    return last.text[-1] in ".;!?" or (last.marker is not None and not after.marker.follows(last.marker))
 
 
 def _could_be_heading(text: str) -> bool:
@@ -208,25 +175,22 @@ def _is_open(text: str) -> bool:
     return text[-1] in ",(–/&" or text.rsplit(None, 1)[-1].casefold() in _GOES_ON
 
 
-def _joined(text: str, more: str, joins: _Joins, whole: str) -> str:
-    joins.broken += 1
-    found = _HYPHEN.search(text)
-    if not found or not more[0].islower():
-        return f"{text} {more}"
-    after = re.match(r"[^\W\d_]+", more)
-    before, rest = found["word"], after[0] if after else ""
-    soft = text.endswith("\u00ad")
-    hyphened = f"{before}-{rest}".casefold()
-    if not soft and (before.casefold() in _KEEP or hyphened in whole.casefold()):
-        return text + more
-    joins.hyphens.append(before + rest)
-    return text[:-1] + more
+def _joined(text: str, more: str, source: str) -> tuple[str, str]:
+    """Return a text with the line that goes on with it, and the word that was broken between them, else ""."""
+    found, after = _HYPHEN.search(text), re.match(r"[^\W\d_]+", more)
+    if not found or not after or not more[0].islower():
+        return f"{text} {more}", ""
+    before, rest = found["word"], after[0]
+    kept = before.casefold() in _KEEP or f"{before}-{rest}".casefold() in source.casefold()
+    if kept and not text.endswith("\u00ad"):
+        return text + more, ""
+    return text[:-1] + more, before + rest
 
 
 # --- headings, and what stands below them -------------------------------------------------------------
 
 
-def _find_headings(pieces: Sequence[_Piece]) -> None:
+def _find_headings(pieces: Sequence[TextLine]) -> None:
     """Mark texts as headings that are such by their place: short, and a list comes next."""
     listed = any(piece.marker for piece in pieces)
     for place, piece in reversed(list(enumerate(pieces))):
@@ -247,7 +211,7 @@ def _find_headings(pieces: Sequence[_Piece]) -> None:
             piece.heading = "plain" if block else ""
 
 
-def _find_items(pieces: Sequence[_Piece]) -> None:
+def _find_items(pieces: Sequence[TextLine]) -> None:
     """Make items of lines that have one label in several units, "Grammar: the past": what comes next is not theirs."""
     labels: dict[str, list[int]] = {}
     for place, piece in enumerate(pieces):
@@ -261,50 +225,42 @@ def _find_items(pieces: Sequence[_Piece]) -> None:
                 pieces[at].heading, pieces[at].item = "", True
 
 
-def _is_sentence_before_list(pieces: Sequence[_Piece]) -> bool:
+def _is_sentence_before_list(pieces: Sequence[TextLine]) -> bool:
     """Say whether a sentence comes first, and then an item: what a heading may have between it and its list."""
     return len(pieces) > 1 and pieces[0].text.endswith(".") and pieces[1].marker is not None
 
 
-def _is_lead_in(piece: _Piece) -> bool:
+def _is_lead_in(piece: TextLine) -> bool:
     return not piece.marker and piece.text.endswith(_LEADS) and bool(LEAD_IN.fullmatch(piece.text))
 
 
-def _tree(pieces: Sequence[_Piece], notes: list[str]) -> tuple[list[ListItem], str]:
+def _tree(rows: Sequence[TextLine], notes: list[str]) -> tuple[list[ListItem], str]:
     """Return the nodes that stand below nothing, and the title of the whole where it has one."""
-    labels = Counter(piece.text for piece in pieces if piece.heading)
-    top = ListItem("", heading=True)
-    headings: list[tuple[str, ListItem]] = []
-    items: list[tuple[Marker, int, ListItem]] = []
-    for piece in pieces:
-        marker = piece.marker
-        node = ListItem(
-            _trimmed(piece.text),
-            piece.line,
-            marker.code if marker else "",
-            bool(piece.heading),
-            not (marker or piece.item),
-        )
-        if piece.heading and (labels[piece.text] > 1 or _ASIDE.fullmatch(piece.text)):
-            headings, items = _above(headings, _LABEL), []
-            parent = headings[-1][1] if headings else top
-            aside = bool(_ASIDE.fullmatch(piece.text))
-            headings.append((_LABEL, node if aside else parent))
-            if aside:
-                notes.append(f'What stands below "{piece.text}" was left out (line {piece.line}).')
-            continue
-        if piece.heading:
-            node.loose = False
-            headings, items = [*_above(headings, piece.heading), (piece.heading, node)], []
-            parent = headings[-2][1] if len(headings) > 1 else top
-        elif marker:
-            items = _open_items(items, marker, piece.indent)
-            parent = items[-1][2] if items else headings[-1][1] if headings else top
-            items.append((marker, piece.indent, node))
+    labels = Counter(row.text for row in rows if row.heading)
+    headings: list[tuple[str, ListItem]] = [("", ListItem("", heading=True))]
+    items: list[tuple[TextLine, ListItem]] = []
+    for row in rows:
+        aside = bool(row.heading and _ASIDE.fullmatch(row.text))
+        label = bool(row.heading and labels[row.text] > 1)
+        code, loose = row.marker.code if row.marker else "", not (row.marker or row.item or row.heading)
+        node = ListItem(_trimmed(row.text), row.number, code, bool(row.heading), loose)
+        if row.heading:
+            headings, items = _above(headings, _LABEL if aside or label else row.heading), []
+        elif row.marker:
+            items = _open_items(items, row, row.marker)
+        parent = items[-1][1] if items and row.marker else headings[-1][1]
+        if aside:
+            notes.append(f'What stands below "{row.text}" was left out (line {row.number}).')
+            headings.append((_LABEL, node))
+        elif label:
+            headings.append((_LABEL, parent))
         else:
-            parent = headings[-1][1] if headings else top
-        parent.below.append(node)
-    return _titled(top.below)
+            parent.below.append(node)
+            if row.heading:
+                headings.append((row.heading, node))
+            elif row.marker:
+                items.append((row, node))
+    return _titled(headings[0][1].below)
 
 
 def _trimmed(text: str) -> str:
@@ -330,7 +286,7 @@ def _above(headings: Sequence[tuple[str, ListItem]], kind: str) -> list[tuple[st
     if kind in kinds:
         return list(headings[: kinds.index(kind)])
     rank = _RANKS.index(kind.split()[0])
-    return [pair for pair in headings if _RANKS.index(pair[0].split()[0]) <= rank]
+    return [pair for pair in headings if not pair[0] or _RANKS.index(pair[0].split()[0]) <= rank]
 
 
 def _titled(roots: list[ListItem]) -> tuple[list[ListItem], str]:
@@ -343,28 +299,15 @@ def _titled(roots: list[ListItem]) -> tuple[list[ListItem], str]:
 
 
 def _open_items(
-    items: Sequence[tuple[Marker, int, ListItem]], marker: Marker, indent: int
-) -> list[tuple[Marker, int, ListItem]]:
+    items: Sequence[tuple[TextLine, ListItem]], row: TextLine, marker: Marker
+) -> list[tuple[TextLine, ListItem]]:
     """Return the open items that a new one stands below."""
-    for place in reversed(range(len(items))):
-        other, its_indent, _ = items[place]
-        if _is_beside(other, its_indent, marker, indent):
+    for place, (other, _) in reversed(list(enumerate(items))):
+        if other.marker and marker.is_beside(other.marker, row.indent - other.indent):
             return list(items[:place])
     if marker.kind == "decimal":
-        return [item for item in items if item[0].kind != "bullet" and marker.code.startswith(f"{item[0].code}.")]
+        return [pair for pair in items if marker.code.startswith(f"{pair[1].code}.") and pair[1].code]
     if marker.kind == "bullet":
         # Of bullets that nobody closed, those further to the right cannot be above it.
-        return [item for item in items if item[0].kind != "bullet" or item[1] <= indent]
+        return [pair for pair in items if pair[1].code or pair[0].indent <= row.indent]
     return list(items)
-
-
-def _is_beside(other: Marker, its_indent: int, marker: Marker, indent: int) -> bool:
-    """Say whether two items are of one list."""
-    if other.kind == "bullet" or marker.kind == "bullet":
-        return other.kind == marker.kind and other.style == marker.style and abs(its_indent - indent) < 2
-    if {other.kind, marker.kind} == {"letter", "roman"}:
-        # i) after h) is a letter; so is v) after u).
-        return other.style == marker.style and ord(marker.code[0].lower()) == ord(other.code[0].lower()) + 1
-    if other.kind in ("code", "decimal"):
-        return marker.kind == other.kind and other.depth == marker.depth
-    return other.kind == marker.kind and other.style == marker.style
