@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pipeline.lessons.course import MAX_LINE
 
 #: Floors of a course: groups, outcomes, points.
 _FLOORS = 3
-#: Where a text that is too long is cut: after a sentence, else after a word.
-_SENTENCES, _WORDS = re.compile(r"(?<=[.;!?])\s+"), re.compile(r"\s+")
+#: Where a text that is too long is cut, if it can be.
+_SENTENCES = re.compile(r"(?<=[.;!?])\s+")
 
 #: How long a unit takes: "(6 lessons)". A title is more than that.
 _TIME = re.compile(r"(?i)(?<=\w)\s*[(\[](?:about |~)?\d+(?:\s?[-–]\s?\d+)?\s?(?:lesson|period|hour|hr|week|day)s?[)\]]")
@@ -91,14 +92,11 @@ def _parted(roots: Sequence[ListItem]) -> tuple[list[ListItem], list[ListItem]]:
     own; else what stands below them are points.
     """
     items = [root for root in roots if not root.heading]
-    whole = all(_height(root) >= _FLOORS or any(_within(root, low) for low in root.below) for root in items)
+    whole = all(
+        _height(root) >= _FLOORS or any(low.code.startswith(f"{root.code}.") for low in root.below) for root in items
+    )
     headed = [root for root in roots if root.below and (root.heading or whole)]
     return headed, [root for root in roots if root not in headed]
-
-
-def _within(node: ListItem, below: ListItem) -> bool:
-    """Say whether the number below goes on from the one above: 1 and 1.2."""
-    return below.code.startswith(f"{node.code}.")
 
 
 def _dropped(nodes: list[ListItem], notes: list[str]) -> list[ListItem]:
@@ -106,22 +104,19 @@ def _dropped(nodes: list[ListItem], notes: list[str]) -> list[ListItem]:
     empty: list[int] = []
     loose: list[int] = []
 
-    def kept(level: list[ListItem]) -> list[ListItem]:
-        marked = any(not node.loose and not node.heading for node in level)
-        found = []
+    def kept(level: list[ListItem], *, marked: bool) -> Iterator[ListItem]:
         for node in level:
-            below = kept(node.below)
+            below = list(kept(node.below, marked=any(not low.loose and not low.heading for low in node.below)))
             if node.loose and marked:
                 loose.append(node.line)
             elif not any(map(str.isalnum, node.text)):
-                found += below
+                yield from below
             elif node.heading and not below:
                 empty.append(node.line)
             else:
-                found.append(replace(node, below=below))
-        return found
+                yield replace(node, below=below)
 
-    roots = kept(nodes)
+    roots = list(kept(nodes, marked=any(not node.loose and not node.heading for node in nodes)))
     if any(not node.loose for node in roots):
         loose += [node.line for node in roots if node.loose]
         roots = [node for node in roots if not node.loose]
@@ -172,24 +167,15 @@ def _flat(nodes: Sequence[ListItem]) -> Iterator[ListItem]:
 
 
 def _cut(text: str) -> list[str]:
-    """Return a text in parts that a course file may hold."""
-    if len(text) <= MAX_LINE:
-        return [text]
-    for pattern in (_SENTENCES, _WORDS):
-        parts = _packed(pattern.split(text), lambda part: len(part) <= MAX_LINE)
-        if all(len(part) <= MAX_LINE for part in parts):
-            return parts
-    return [text[at : at + MAX_LINE] for at in range(0, len(text), MAX_LINE)]
-
-
-def _packed(parts: Sequence[str], fits: Callable[[str], bool]) -> list[str]:
-    packed: list[str] = []
-    for part in parts:
-        if packed and fits(f"{packed[-1]} {part}"):
-            packed[-1] += f" {part}"
-        else:
-            packed.append(part)
-    return packed
+    """Return a text in parts that a course file may hold: whole sentences, as far as these are short enough."""
+    parts: list[str] = []
+    for sentence in _SENTENCES.split(text) if len(text) > MAX_LINE else [text]:
+        for part in textwrap.wrap(sentence, MAX_LINE, break_on_hyphens=False):
+            if parts and len(f"{parts[-1]} {part}") <= MAX_LINE:
+                parts[-1] += f" {part}"
+            else:
+                parts.append(part)
+    return parts
 
 
 def _repeats(groups: Sequence[ListItem]) -> Iterator[str]:
