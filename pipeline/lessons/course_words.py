@@ -34,10 +34,16 @@ class SubjectKind:
     #: Examples of answers, and what stands behind the first words of a line of working.
     answers: str
     working: str
-    #: Examples of fields that are easily written badly.
-    key_points: str
-    prior: str
+    #: A key point; what no key point says is important; what is known before, for what, what an earlier lesson taught,
+    #: and what the lesson itself teaches; what wrong options show, and what they do not.
+    key_point: str
+    subject_matter: str
+    known: str
+    aim: str
+    taught: str
+    own: str
     distractors: str
+    no_distractors: str
     #: How a setting is chosen: in the scheme, and for one lesson.
     context: str
     setting: str
@@ -63,14 +69,15 @@ _NUMBERS = SubjectKind(
     "topic allows it.",
     answers=r"£12.50, 0.038 cm, \(3\sqrt{5}\), x = 2 or x = −3",
     working=r", then after a line break (\n) the complete line of mathematics",
-    key_points='- "A surd is in its simplest form when no square number greater than 1 divides the number under the '
-    'root."\n- Not: "Understanding why surds are important."',
-    prior='- "You can list the square numbers from 1 to 144." (for simplifying surds)\n'
-    '- "lesson 3: You can find a common denominator of two fractions." (where lesson 3 taught it)\n'
-    '- Not: "You can simplify surds." (in the lesson that teaches it)',
-    distractors=r"- Gradient through (1, 2) and (3, 8): \(\frac{1}{3}\) turns the fraction over; 6 leaves out the "
-    "change in \\(x\\); \\(\\frac{5}{2}\\) adds the coordinates.\n"
-    '- Not: 100, 0 and "cannot be done".',
+    key_point="A surd is in its simplest form when no square number greater than 1 divides the number under the root.",
+    subject_matter="surds",
+    known="list the square numbers from 1 to 144",
+    aim="simplifying surds",
+    taught="find a common denominator of two fractions",
+    own="simplify surds",
+    distractors=r"Gradient through (1, 2) and (3, 8): \(\frac{1}{3}\) turns the fraction over; 6 leaves out the "
+    "change in \\(x\\); \\(\\frac{5}{2}\\) adds the coordinates.",
+    no_distractors='100, 0 and "cannot be done"',
     context="The context is one everyday setting[[inside]] that the numbers fit; no betting, alcohol, weight, crime, "
     "death or weapon.",
     setting="Choose the setting so that it fits one of these places and the numbers of the points.",
@@ -91,14 +98,15 @@ _WORDS = SubjectKind(
     answers="a name, a year, a sentence; of an essay or a letter the line that it argues or what it must hold, in one "
     "or two sentences",
     working=": what to look for, what to weigh, how to put it; a line of mathematics only where something is counted",
-    key_points='- "A source written at the time shows what its writer wanted readers to believe."\n'
-    '- Not: "Understanding why sources are important."',
-    prior='- "You can put events in the order of their dates." (for causes and consequences)\n'
-    '- "lesson 3: You can say who wrote a source, and when." (where lesson 3 taught it)\n'
-    '- Not: "You can judge how far a source can be trusted." (in the lesson that teaches it)',
-    distractors="- Why the city grew: because its harbour silted up turns the cause over; because people liked cities "
-    "names no cause; because the railway opened in 1890 is later than the growth.\n"
-    '- Not: "because of aliens" and "none of the above".',
+    key_point="A source written at the time shows what its writer wanted readers to believe.",
+    subject_matter="sources",
+    known="put events in the order of their dates",
+    aim="causes and consequences",
+    taught="say who wrote a source, and when",
+    own="judge how far a source can be trusted",
+    distractors="Why the city grew: because its harbour silted up turns the cause over; because people liked cities "
+    "names no cause; because the railway opened in 1890 is later than the growth.",
+    no_distractors='"because of aliens" and "none of the above"',
     context="The context is where the matter of the points is met: the time and place, the text, the conversation. "
     "Everyday settings are those[[inside_or_near]]; betting, alcohol, weight, crime, death or weapons only where "
     "the points themselves are about them.",

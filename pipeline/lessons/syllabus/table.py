@@ -8,8 +8,10 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import zip_longest
 from statistics import mean
+from typing import NamedTuple, TypeAlias
 
 from pipeline.lessons.syllabus.pages import plain
 from pipeline.lessons.syllabus.text import read_outcomes
@@ -41,8 +43,11 @@ _ASKING = re.compile(r"(?i)(what |students|pupils|learners|by the end)")
 _CODE = re.compile(r"\(?[A-Za-z]{0,8}[ .-]?\d[\w.-]{0,12}\)?|[A-Za-z]{1,2}|\d{1,2}(\.\w{1,4})+")
 
 
-@dataclass(frozen=True)
-class _Columns:
+#: A row that holds something: the line it begins on, and its cells, trimmed.
+Row: TypeAlias = tuple[int, list[str]]
+
+
+class _Columns(NamedTuple):
     """Where in a row what stands."""
 
     outcome: int
@@ -73,57 +78,44 @@ def read_table(text: str, delimiter: str = "") -> SourceTree:
     rows = table_rows(text, delimiter)
     if all(len(row) == 1 for _, row in rows):
         named = len(rows) > 1 and "outcome" in _roles(rows[0][1][0]) and len(rows[0][1][0].split()) < _NAME_WORDS
-        return read_outcomes(_at_their_lines(rows[named:]), cells=True)
-    found = _head(rows)
-    notes: list[str] = []
-    if found:
+        cells = {line: " ".join(row[0].split()) for line, row in rows[named:]}
+        return read_outcomes("\n".join(cells.get(line, "") for line in range(1, max(cells, default=0) + 1)), cells=True)
+    if found := _head(rows):
         place, columns = found
         title = " ".join(cell for _, row in rows[:place] for cell in row if cell)
         head, body = rows[place][1], rows[place + 1 :]
     else:
         title, head, body, columns = "", [], rows, _guessed([row for _, row in rows])
-    notes.append(_told(head, columns))
-    roots = _Builder(columns, notes).roots(body)
+    roots, empty = _tree(body, columns)
+    notes = [_told(head, columns)]
+    if empty:
+        notes.append(f"Rows without an outcome were left out ({lines(empty)}).")
     return SourceTree(roots, title, notes)
 
 
-def table_rows(text: str, delimiter: str = "") -> list[tuple[int, list[str]]]:
-    """Return the rows that hold something, each with the line it begins on, cells trimmed."""
+def table_rows(text: str, delimiter: str = "") -> list[Row]:
+    """Return the rows of a table."""
     text = plain(text.replace("\r\n", "\n").replace("\r", "\n"))
     first, _, rest = text.partition("\n")
-    begin = 1
     if found := re.fullmatch(r'"?sep=(.)"?\s*', first):
-        delimiter, text, begin = delimiter or found[1], rest, 2
-    if not delimiter:
-        delimiter = max(_DELIMITERS, key=lambda one: _evenness(_parsed(text, one, begin)))
-    return _parsed(text, delimiter, begin)
+        return _parsed(rest, delimiter or found[1], 2)
+    return _parsed(text, delimiter or max(_DELIMITERS, key=lambda one: _evenness(_parsed(text, one, 1))), 1)
 
 
-def _at_their_lines(rows: Sequence[tuple[int, list[str]]]) -> str:
-    """Return the only cell of each row, on the line that the row begins on."""
-    cells = {line: " ".join(row[0].split()) for line, row in rows}
-    return "\n".join(cells.get(line, "") for line in range(1, max(cells, default=0) + 1))
-
-
-def _parsed(text: str, delimiter: str, begin: int) -> list[tuple[int, list[str]]]:
+def _parsed(text: str, delimiter: str, begin: int) -> list[Row]:
     # A mark that is never closed would take all rows after it into one cell.
-    closed = text.count('"') % 2 == 0
-    source = io.StringIO(text, newline="")
-    reader = csv.reader(
-        source, delimiter=delimiter, skipinitialspace=True, quoting=csv.QUOTE_MINIMAL if closed else csv.QUOTE_NONE
-    )
+    quoting, ends = (csv.QUOTE_NONE, ' "') if text.count('"') % 2 else (csv.QUOTE_MINIMAL, None)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, quoting=quoting)
     rows, line = [], begin
     with contextlib.suppress(csv.Error):
         for row in reader:
-            cells = [cell.strip() for cell in row]
-            cells = cells if closed else [cell.strip('"') for cell in cells]
-            if any(cells):
+            if any(cells := [cell.strip(ends) for cell in row]):
                 rows.append((line, cells))
             line = begin + reader.line_num
     return rows
 
 
-def _evenness(rows: Sequence[tuple[int, list[str]]]) -> tuple[float, int]:
+def _evenness(rows: Sequence[Row]) -> tuple[float, int]:
     """Return how many rows have the usual number of cells, and that number; 0 where it is 1."""
     usual, times = Counter(len(row) for _, row in rows).most_common(1)[0] if rows else (1, 0)
     return (times / len(rows), usual) if usual > 1 else (0, 0)
@@ -132,7 +124,7 @@ def _evenness(rows: Sequence[tuple[int, list[str]]]) -> tuple[float, int]:
 # --- which column is which ------------------------------------------------------------------------------
 
 
-def _head(rows: Sequence[tuple[int, list[str]]]) -> tuple[int, _Columns] | None:
+def _head(rows: Sequence[Row]) -> tuple[int, _Columns] | None:
     """Return the place of the row with the columns' names, and what they are; None where no row has such names."""
     for place, (_, row) in enumerate(rows[:_HEAD_ROWS]):
         if len(row) > 1 and all(len(cell) < 60 for cell in row) and (columns := _named(row)):
@@ -172,34 +164,26 @@ def _roles(name: str) -> list[str]:
 
 def _guessed(rows: Sequence[Sequence[str]]) -> _Columns:
     """Return the columns of a table without names: the longest texts are outcomes, short ones that repeat groups."""
-    width = max(map(len, rows))
-    cells = [[row[place] for row in rows if place < len(row) and row[place]] for place in range(width)]
-    outcome = max(range(width), key=lambda place: mean(map(len, cells[place])) if cells[place] else 0)
-    code = next(
-        (
-            place
-            for place in range(width)
-            if place != outcome and cells[place] and all(map(_CODE.fullmatch, cells[place]))
-        ),
-        None,
-    )
-    groups = [place for place in range(outcome) if place != code and cells[place]]
-    return _Columns(outcome, tuple(groups[:2]), (), code)
+    cells = [list(filter(None, column)) for column in zip_longest(*rows, fillvalue="")]
+    outcome = max(range(len(cells)), key=lambda place: mean(map(len, cells[place])) if cells[place] else 0)
+    filled = [place for place, column in enumerate(cells) if column and place != outcome]
+    code = next((place for place in filled if all(map(_CODE.fullmatch, cells[place]))), None)
+    return _Columns(outcome, tuple(place for place in filled if place < outcome and place != code)[:2], code=code)
 
 
 def _told(head: Sequence[str], columns: _Columns) -> str:
-    def name(place: int) -> str:
-        return f'"{head[place]}"' if place < len(head) and head[place] else f"{place + 1}"
-
-    parts = [f"outcomes from column {name(columns.outcome)}"]
-    for what, places in (("groups", columns.groups), ("points", columns.points)):
-        parts += [f"{what} from {' and '.join(map(name, places))}"] if places else []
-    used = {columns.outcome, *columns.groups, *columns.points}
-    for what, place in (("codes", columns.code), ("codes of groups", columns.group_code)):
-        if place is not None:
-            parts.append(f"{what} from {name(place)}")
-            used.add(place)
-    rest = [name(place) for place, text in enumerate(head) if text and place not in used]
+    """Return which column was taken for what, and which for nothing."""
+    names = {place: f'"{name}"' for place, name in enumerate(head) if name}
+    codes = [() if place is None else (place,) for place in (columns.code, columns.group_code)]
+    kinds = {"outcomes": (columns.outcome,), "groups": columns.groups, "points": columns.points}
+    kinds |= {"codes": codes[0], "codes of groups": codes[1]}
+    parts = [
+        f"{what} from {'column ' if what == 'outcomes' else ''}"
+        + " and ".join(names.get(place, str(place + 1)) for place in places)
+        for what, places in kinds.items()
+        if places
+    ]
+    rest = [name for place, name in names.items() if place not in sum(kinds.values(), ())]
     left = f" Not used: {', '.join(rest)}." if rest else ""
     return f"{'; '.join(parts).capitalize() if not head else 'Read ' + '; '.join(parts)}.{left}"
 
@@ -207,75 +191,53 @@ def _told(head: Sequence[str], columns: _Columns) -> str:
 # --- rows as a tree -------------------------------------------------------------------------------------
 
 
-class _Builder:
-    """Puts rows below one another; an empty cell says the same as the one above it."""
-
-    def __init__(self, columns: _Columns, notes: list[str]) -> None:
-        self._columns, self._notes = columns, notes
-        self._top = ListItem("", heading=True)
-
-    def roots(self, rows: Sequence[tuple[int, list[str]]]) -> list[ListItem]:
-        empty: list[int] = []
-        above: list[str] = [""] * len(self._columns.groups)
-        code = ""
-        last: ListItem | None = None
-        for line, row in rows:
-            titles = [_one_line(_cell(row, place)) for place in self._columns.groups]
-            for place, title in enumerate(titles):
-                if title and title != above[place]:
-                    above, last = [*above[:place], title, *[""] * (len(above) - place - 1)], None
-                    code = ""
-            code = _cell(row, self._columns.group_code) or code
-            parent = self._parent(above, code, line)
-            found = list(self._outcomes(row, line))
-            points = [point for place in self._columns.points for point in _points(_cell(row, place), line)]
-            if found:
-                last = self._put(parent, found)
-            if points and last:
-                last.below += points
-            elif points:
-                parent.below += points
-            elif not found:
-                empty.append(line)
-        if empty:
-            self._notes.append(f"Rows without an outcome were left out ({lines(empty)}).")
-        return self._top.below
-
-    def _parent(self, titles: Sequence[str], code: str, line: int) -> ListItem:
-        node = self._top
-        for title in filter(None, titles):
-            below = next((low for low in node.below if low.heading and low.text == title), None)
-            if below is None:
-                below = ListItem(title, line, code if node is self._top else "", heading=True)
-                node.below.append(below)
-            node = below
-        return node
-
-    def _outcomes(self, row: Sequence[str], line: int) -> Iterator[ListItem]:
-        cell, code = _cell(row, self._columns.outcome), _cell(row, self._columns.code)
-        for place, node in enumerate(
-            read_outcomes(cell).roots if "\n" in cell else [ListItem(cell, line)] if cell else []
-        ):
-            node.line, node.loose = line, False
-            node.code = code if place == 0 and code else node.code
-            yield node
-
-    def _put(self, parent: ListItem, found: Sequence[ListItem]) -> ListItem:
-        """Add outcomes below their group; one that is the same as the last before it goes on with its points."""
+def _tree(rows: Sequence[Row], columns: _Columns) -> tuple[list[ListItem], list[int]]:
+    """Return rows below one another, and the lines of those without an outcome; an empty cell says what is above it."""
+    top = ListItem("", heading=True)
+    empty: list[int] = []
+    above = [""] * len(columns.groups)
+    code, last = "", top
+    for line, row in rows:
+        for place, title in enumerate(" ".join(_cell(row, column).split()) for column in columns.groups):
+            if title and title != above[place]:
+                above, code, last = [*above[:place], title, *[""] * (len(above) - place - 1)], "", top
+        code = _cell(row, columns.group_code) or code
+        parent = _parent(top, above, code, line)
+        found = list(_outcomes(row, line, columns))
+        points = [point for place in columns.points for point in _points(_cell(row, place), line)]
         for node in found:
-            same = parent.below[-1] if parent.below else None
-            if same and not same.heading and same.text == node.text and self._columns.points:
-                continue
-            parent.below.append(node)
-        return parent.below[-1]
+            same = parent.below[-1] if parent.below else top
+            # One that is the same as the last before it goes on with its points.
+            if same.heading or same.text != node.text or not columns.points:
+                parent.below.append(node)
+            last = parent.below[-1]
+        (parent if last is top else last).below += points
+        if not found and not points:
+            empty.append(line)
+    return top.below, empty
+
+
+def _parent(top: ListItem, titles: Sequence[str], code: str, line: int) -> ListItem:
+    """Return the heading of these titles, each below the one before; what is not there yet is made."""
+    node = top
+    for title in filter(None, titles):
+        below = next((low for low in node.below if low.heading and low.text == title), None)
+        if below is None:
+            below = ListItem(title, line, code if node is top else "", heading=True)
+            node.below.append(below)
+        node = below
+    return node
+
+
+def _outcomes(row: Sequence[str], line: int, columns: _Columns) -> Iterator[ListItem]:
+    cell, code = _cell(row, columns.outcome), _cell(row, columns.code)
+    nodes = read_outcomes(cell).roots if "\n" in cell else [ListItem(cell)] if cell else []
+    for place, node in enumerate(nodes):
+        yield replace(node, line=line, loose=False, code=(code if place == 0 else "") or node.code)
 
 
 def _cell(row: Sequence[str], place: int | None) -> str:
     return row[place] if place is not None and place < len(row) else ""
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _points(cell: str, line: int) -> Iterator[ListItem]:
