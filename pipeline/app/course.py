@@ -26,8 +26,18 @@ from pipeline.app.course_work import RUN, CourseWork
 from pipeline.app.executors import on_executor
 from pipeline.app.model_choice import author_kind, model_name, prices_for, provider_in
 from pipeline.app.review import decided_since, to_redo
-from pipeline.app.run_report import RunReport, finish, published_now
-from pipeline.app.start import Start, accepting, check_readable, resume_wishes, set_up, settings_now, without_model
+from pipeline.app.start import (
+    RunReport,
+    Start,
+    accepting,
+    check_readable,
+    finish,
+    published_now,
+    resume_wishes,
+    set_up,
+    settings_now,
+    without_model,
+)
 from pipeline.content.lesson import LESSON_SCHEMA
 from pipeline.engine.engine import Engine
 from pipeline.engine.missing_values import find as find_lost

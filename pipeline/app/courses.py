@@ -16,8 +16,7 @@ from pipeline.app.course_work import RUN
 from pipeline.app.executors import check_executor
 from pipeline.app.model_choice import author_kind, model_name
 from pipeline.app.plan import CoursePlan, plan
-from pipeline.app.run_report import RunReport
-from pipeline.app.start import Start
+from pipeline.app.start import RunReport, Start
 from pipeline.engine.events import Listener
 from pipeline.environment import VARIABLES
 from pipeline.errors import (

@@ -10,10 +10,9 @@ from typing import Any
 from pipeline.app.gates import open_gates
 from pipeline.app.review import decided_since, undecided
 from pipeline.app.run_list import RunRow, row_of, way_on
-from pipeline.app.run_report import published_now
 from pipeline.app.run_status import interruptions
 from pipeline.app.run_trail import CUT_OFF, REUSED, Items, open_word
-from pipeline.app.start import settings_now
+from pipeline.app.start import published_now, settings_now
 from pipeline.app.words import count, money, one_line
 from pipeline.engine.people import standings
 from pipeline.errors import PipelineError

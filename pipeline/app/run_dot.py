@@ -22,18 +22,20 @@ from pipeline.app.model_choice import (
     with_own,
     with_provider,
 )
-from pipeline.app.run_report import RunReport, finish, unnamed_params
 from pipeline.app.start import (
     Confirm,
+    RunReport,
     Start,
     announce_model,
     check_readable,
+    finish,
     nothing_left,
     resume_command,
     resume_wishes,
     set_up,
     store_note,
     store_words_of,
+    unnamed_params,
     without_model,
 )
 from pipeline.app.stores import open_store

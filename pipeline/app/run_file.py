@@ -7,16 +7,18 @@ from typing import Any
 
 from pipeline.app.executors import on_executor
 from pipeline.app.model_choice import check_model_change, default_model, has_credential, provider_in, with_provider
-from pipeline.app.run_report import RunReport, finish, unread_params
 from pipeline.app.start import (
     Confirm,
+    RunReport,
     Start,
     accepting,
     announce_model,
     check_readable,
+    finish,
     nothing_left,
     resume_wishes,
     set_up,
+    unread_params,
     without_model,
 )
 from pipeline.engine import preflight

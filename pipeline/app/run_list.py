@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -261,8 +262,6 @@ def way_on(row: RunRow, store: str | None, more: str = "") -> str:
 
 def resume_command(row: RunRow, store: str | None) -> str:
     """Return the command that resumes a run of the store that was named, or of the default one."""
-    import shlex
-
     from pipeline.store.address import folder_of, store_words
     from pipeline.store.names import JOURNAL
 
@@ -282,8 +281,6 @@ def resume_command(row: RunRow, store: str | None) -> str:
 
 def _verb(row: RunRow) -> str:
     """Return the command that makes runs such as this one, and its target; "": it is not known."""
-    import shlex
-
     if row.command.startswith("./pipeline.sh run "):
         return row.command.removeprefix("./pipeline.sh ").partition(" --resume ")[0]
     if row.pipeline in ("", "lessons"):
@@ -300,8 +297,6 @@ def resume_arguments(row: RunRow, more: Sequence[str] = ()) -> list[str]:
     Raises:
         ConfigError: It is not resumed by a command, or needs more that only a person can give; data["needs"].
     """
-    import shlex
-
     verb = "" if row.pipeline == "layers" else _verb(row)
     if not verb:
         raise ConfigError(f"Run {row.run_id} is resumed by the program that made it.", code="resume_by_program",

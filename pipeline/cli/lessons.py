@@ -21,7 +21,7 @@ from pipeline.settings import OFFLINE, option_name
 
 if TYPE_CHECKING:
     from pipeline.app.plan import CoursePlan
-    from pipeline.app.run_report import RunReport
+    from pipeline.app.start import RunReport
     from pipeline.engine.events import Listener
 
 _WAYS = {

@@ -17,7 +17,7 @@ from pipeline.errors import PipelineError
 from pipeline.settings import Display, Execution
 
 if TYPE_CHECKING:
-    from pipeline.app.run_report import RunReport
+    from pipeline.app.start import RunReport
 
 Ask = Callable[[str], bool]
 #: What is started: it is given a listener, and how to ask a person.

@@ -10,8 +10,7 @@ import pytest
 from pipeline.app.model_choice import billed_by, provider_in, with_provider
 from pipeline.app.run_list import resume_command as command_of_row
 from pipeline.app.run_list import row_of
-from pipeline.app.run_report import finish
-from pipeline.app.start import Start, resume_command, settings_now, store_note, without_model
+from pipeline.app.start import Start, finish, resume_command, settings_now, store_note, without_model
 from pipeline.clock import SystemClock
 from pipeline.engine.events import Emitter
 from pipeline.engine.result import RunResult

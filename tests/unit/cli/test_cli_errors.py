@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pytest
 
-from pipeline.app.run_report import RunReport
+from pipeline.app.start import RunReport
 from pipeline.cli import errors, results
 from pipeline.cli.run import read_param
 from pipeline.engine.result import RunResult

@@ -14,7 +14,7 @@ from rich.console import Console
 from pipeline.app.cost_estimate import PlanItem
 from pipeline.app.courses import CourseEnd, CourseLine, exit_code
 from pipeline.app.plan import CoursePlan
-from pipeline.app.run_report import RunReport
+from pipeline.app.start import RunReport
 from pipeline.cli import displays
 from pipeline.cli.courses import ProgressTable
 from pipeline.cli.live_display import Live

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pipeline.app.plan import CoursePlan
 from pipeline.app.run_list import row_of
-from pipeline.app.run_report import RunReport
+from pipeline.app.start import RunReport
 from pipeline.cli.progress import _MAKERS
 from pipeline.cli.results import report_json
 from pipeline.cli.text import JSON_VERSION
