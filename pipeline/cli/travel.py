@@ -414,7 +414,7 @@ def replay(run: str, to: str, target: str | None, as_json: bool, store: str | No
     place = open_store(store)
     found = travel.replay(place, resolve(place, run), to=to, target=target)
     differences = [each._asdict() for each in found.differences]
-    told = {**asdict(found), "equal": found.equal, "differences": differences}
+    told = {**asdict(found), "differences": differences, "equal": found.equal}
     tell([told], _replayed_lines(found), as_json=as_json)
     return 0 if found.equal else StepFailed.exit_code
 
