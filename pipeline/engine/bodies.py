@@ -67,12 +67,9 @@ def code_of(body: Callable[..., Any]) -> str:
 
 def place_of(error: BaseException) -> str:
     """Return the last place in the user's own code that an error came through, FILE:LINE; "" where there is none."""
-    found = ""
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        file = frame.f_code.co_filename
-        if not file.startswith(_NOT_THE_USERS):
-            found = f"{Path(file).name}:{line}"
-    return found
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    own = [f"{Path(file).name}:{line}" for file, line in frames if not file.startswith(_NOT_THE_USERS)]
+    return own[-1] if own else ""
 
 
 def _users(body: Any, depth: int) -> Iterator[FunctionType]:
