@@ -59,7 +59,8 @@ def test_two_first_starts_with_pip_make_one_environment(root: Path, tmp_path: Pa
     assert sorted(path.name for path in root.glob(".venv*")) == [".venv"]
 
 
-def test_first_start_with_uv_makes_an_environment(root: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def path_with_uv(tmp_path: Path) -> str:
     uv = Path(sys.executable).with_name("uv")
     found = str(uv) if uv.exists() else shutil.which("uv")
     if not found:
@@ -67,8 +68,11 @@ def test_first_start_with_uv_makes_an_environment(root: Path, tmp_path: Path) ->
         pytest.skip("uv is not installed")
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools/uv").symlink_to(found)
+    return f"{tmp_path / 'tools'}{os.pathsep}{path_without_uv()}"
 
-    process = start(root, tmp_path, f"{tmp_path / 'tools'}{os.pathsep}{path_without_uv()}")
+
+def test_first_start_with_uv_makes_an_environment(root: Path, tmp_path: Path, path_with_uv: str) -> None:
+    process = start(root, tmp_path, path_with_uv)
     out, err = process.communicate()
 
     skip_without_network(err)
@@ -78,8 +82,10 @@ def test_first_start_with_uv_makes_an_environment(root: Path, tmp_path: Path) ->
     assert "uv = " in config, "uv was there, but was not used"
 
 
-def test_extra_is_installed_and_kept_when_the_environment_is_made_again(root: Path, tmp_path: Path) -> None:
-    env = {**os.environ, "PIPELINE_PYTHON": sys.executable}
+def test_extra_is_installed_and_kept_when_the_environment_is_made_again(
+    root: Path, tmp_path: Path, path_with_uv: str
+) -> None:
+    env = {**os.environ, "PATH": path_with_uv, "PIPELINE_PYTHON": sys.executable}
     for arguments in (["install", "ui"], ["extras", "--json"]):
         done = subprocess.run(
             [root / "pipeline.sh", *arguments], cwd=tmp_path, env=env, text=True, capture_output=True, check=False
