@@ -67,7 +67,8 @@ class Postgres:
             return cursor.fetchall() if cursor.description else []
 
     def _run(self, program: str, *arguments: str) -> None:
-        environ = {**os.environ, "LC_ALL": "C"}
+        # On a busy machine a start takes longer than the minute that pg_ctl would wait.
+        environ = {**os.environ, "LC_ALL": "C", "PGCTLTIMEOUT": "300"}
         subprocess.run(
             [self._bin / program, *arguments],
             check=True,
