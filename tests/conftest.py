@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import os
 import signal
 import socket
@@ -16,7 +17,7 @@ import hypothesis
 import pytest
 
 from tests import tiers
-from tests.longest import FIRST, UNCOUNTED
+from tests.longest import FIRST, SOURCE_READERS, UNCOUNTED
 
 # How long an example takes says something about the machine, not about the code; and the build
 # server should find the same today as yesterday.
@@ -28,6 +29,8 @@ _PREFIXES = ("ANTHROPIC_", "CLAUDE", "OPENAI_", "PIPELINE_")
 
 #: How many examples a law is tried on at least.
 _LEAST_EXAMPLES = 5
+
+ROOT = Path(__file__).resolve().parents[1]
 
 _connect = socket.socket.connect
 _connect_ex = socket.socket.connect_ex
@@ -124,8 +127,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if _is_short(item)]
         for item in items:
             _draw_less(getattr(item, "obj", None))
-    rank = {config.rootpath / name: place for place, name in enumerate(FIRST)}
-    items.sort(key=lambda item: rank.get(item.path, len(FIRST)))
+    _deal(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def _deal(items: list[pytest.Item], workers: int) -> None:
+    """Put the longest files first in each of the slices of this list that `worksteal` gives the workers."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    shares: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    for place, names in enumerate([*((name,) for name in FIRST), SOURCE_READERS]):
+        for name in names:
+            shares[place % workers] += files.pop(ROOT / name, [])
+    rest = [item for found in files.values() for item in found]
+    left = len(items)
+    for place, share in enumerate(shares):
+        size = left // (workers - place)
+        left -= size
+        taken = max(0, size - len(share))
+        share += rest[:taken]
+        del rest[:taken]
+    items[:] = [*itertools.chain(*shares), *rest]
 
 
 def _draw_less(test: Any) -> None:

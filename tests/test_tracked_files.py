@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.extras import ALIASES
-from tests.longest import FIRST, UNCOUNTED
+from tests.longest import FIRST, SOURCE_READERS, UNCOUNTED
 from tests.tiers import LONG
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,7 +81,7 @@ def test_links_between_the_documents_lead_somewhere() -> None:
 
 
 def test_listed_files_of_tests_are_there() -> None:
-    assert [name for name in (*FIRST, *UNCOUNTED, *LONG) if not (ROOT / name).exists()] == []
+    assert [name for name in (*FIRST, *SOURCE_READERS, *UNCOUNTED, *LONG) if not (ROOT / name).exists()] == []
 
 
 # --- pins -----------------------------------------------------------------------------------------
