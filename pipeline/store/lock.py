@@ -55,10 +55,6 @@ class OwnerLock:
         self._file = found.st_ino, found.st_dev
         drop_in_children(self)
 
-    @property
-    def held(self) -> bool:
-        return self._fd >= 0
-
     def is_in(self, folder: str) -> bool:
         """Return whether other processes meet this lock in a folder: not where it was removed or replaced.
 
