@@ -34,7 +34,7 @@ BUDGETS = {
     "bank": Budget(900, 5),
     "maths": Budget(3_520, 6),
     "drawing": Budget(3_195, 7),
-    "engine": Budget(9_145, 8),
+    "engine": Budget(9_150, 8),
     "formats": Budget(10_025, 8),
     "travel": Budget(2_200, 3),
     "lessons": Budget(6_495, 6),

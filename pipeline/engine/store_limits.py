@@ -83,6 +83,8 @@ class StoreLimits:
     #: Days of which the account was compared with the runs, and when it was looked for slices of the dead.
     _compared: set[str] = field(default_factory=set)
     _looked: float | None = None
+    #: The limits of the account that the last slice was reserved under.
+    _under: Sequence[Limit] = ()
     #: How the limits that fit the run stood when the last slice was reserved.
     _standings: Sequence[LimitStanding] = ()
 
@@ -95,8 +97,11 @@ class StoreLimits:
         with self._lock:
             now = self.clock.now()
             day = _day(now)
-            fitting = (each for each in self._slices if each.current and each.day == day and each.free >= worst)
-            place = next(fitting, None) or self._reserve(now, worst)
+            # Room that was reserved under other limits may be more than those of now leave.
+            current = (each for each in self._slices if each.current and each.day == day and each.free >= worst)
+            place = next(current, None)
+            if place is None or self.limits() != self._under:
+                place = self._reserve(now, worst)
             if place is None:
                 return None
             place.used += worst
@@ -204,7 +209,8 @@ class StoreLimits:
     def _try(self, now: datetime, worst: Decimal) -> _Slice | None:
         # As much again as is out now, so that many calls at once are not as many slices.
         more = max(worst, _MOST_USD, sum((each.used for each in self._slices), Decimal(0)))
-        kept = [*(each.usd for each in self.limits()), *([] if self.day_limit is None else [self.day_limit])]
+        self._under = self.limits()
+        kept = [*(each.usd for each in self._under), *([] if self.day_limit is None else [self.day_limit])]
         if kept:
             more = max(worst, min(min(kept) * _PART, _MOST_USD))
         limit = MOST_USD if self.day_limit is None else self.day_limit
