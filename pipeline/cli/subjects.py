@@ -133,8 +133,9 @@ def _show(file: Path, found: OutcomeList) -> None:
     ]
     say(f"Understood from {file} ({found.encoding}):")
     say(table(["Group", "Code", "Learning outcome", "Points", "Line"], rows, right=["Points", "Line"]))
-    say(f"{count(found.outcomes, 'learning outcome')} in {count(len(found.groups), 'group')}, "
-        f"{count(found.points, 'point')}.")  # fmt: skip
+    points = sum(len(out.below) for group in found.groups for out in group.below)
+    say(f"{count(len(rows), 'learning outcome')} in {count(len(found.groups), 'group')}, "
+        f"{count(points, 'point')}.")  # fmt: skip
     for note in found.notes:
         say(note)
     blank = ", ".join(found.blank)

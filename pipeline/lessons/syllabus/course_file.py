@@ -15,8 +15,6 @@ from pipeline.lessons import catalogue
 from pipeline.lessons.course import FORMAT, latin
 from pipeline.lessons.syllabus.tree import ListItem
 
-#: Column at which the notes of a line begin.
-_NOTES = 34
 #: Characters of a made-up id of a group, of an outcome.
 _GROUP_ID, _OUTCOME_ID = 16, 24
 #: Words that say nothing of an outcome.
@@ -26,23 +24,25 @@ _SMALL = frozenset({
     "able", "understand", "know", "explain", "describe", "identify", "state", "use", "using", "learn", "about", "unit",
     "topic", "area", "section", "chapter", "module", "strand", "theme", "part", "component",
 })  # fmt: skip
-_FIRST = "# One course. Check it with: subjects check FILE. List order is teaching order; ids are short, yours, unique."
-_CODE_NOTE = "optional: as printed in the course specification"
-_FRAMEWORK_NOTE = "optional: whose syllabus: SQA (also by such a code), Common Core, IB, …"
-_AGE_NOTE = "usual age of the learners; sets sentences, steps and command words"
-_REGION_NOTE = "optional: where its pupils live; else where the framework is at home"
 #: Levels, and the framework and region that stand as examples; the last ones for all others.
 _EXAMPLES = (
     (r"national_\d|(?:advanced_)?higher", "SQA", "Scotland"),
     (r"(?:grade|kindergarten|middle_school|high_school).*", "Common Core", "United States"),
     (r".*", "National Curriculum England", "England"),
 )
-_OPTIONAL = (
-    ("# licence: CC BY 4.0", "optional: terms under which the course may be passed on"),
-    ("# attribution: Example School", "optional: whom to name for it"),
-    ("structure: areas", "units | skills | areas"),
-    ("# aims: [one line each]", "optional: what the course is for"),
-)
+#: What stands before the groups; what only somebody else can know stands as a comment.
+_HEAD = """\
+# One course. Check it with: subjects check FILE. List order is teaching order; ids are short, yours, unique.
+catalogue: {format}
+{names}{code:32}  # optional: as printed in the course specification
+{scqf}{framework:32}  # optional: whose syllabus: SQA (also by such a code), Common Core, IB, …
+{region:32}  # optional: where its pupils live; else where the framework is at home
+{age}# licence: CC BY 4.0              # optional: terms under which the course may be passed on
+# attribution: Example School     # optional: whom to name for it
+structure: areas                  # units | skills | areas
+# aims: [one line each]           # optional: what the course is for
+"""
+_AGE = "{:32}  # {}usual age of the learners; sets sentences, steps and command words\n"
 #: What stands where the groups end, for what the list does not say.
 _BLANK = """\
 # Left blank, since the list of outcomes does not say it. What you add is told to the author of the lessons.
@@ -81,27 +81,23 @@ def course_file(
 
 
 def _head(subject: str, level: str, title: str, framework: str = "", *, example: bool = False) -> str:
-    """Return the keys that come before the groups; those that only somebody else can know stand as comments.
+    """Return the keys that come before the groups.
 
     Args:
         example: The code and credits of an SQA course are filled in, to be replaced.
     """
     digits, age = LEVEL_DIGITS.get(level, ""), usual_age(level)
-    code = (f'code: "C000 {digits}"' if example and digits else '# code: "ABC-1"', _CODE_NOTE)
-    names = _yaml({"subject": subject, "level": level, "title": title or f"{shown(level)} {shown(subject)}"})
-    rows = [code]
-    if digits:
-        rows.append((f"scqf: {{level: {int(digits) - 70}{', credits: 24' if example else ''}}}", ""))
     usual, region = next(names for pattern, *names in _EXAMPLES if re.fullmatch(pattern, level))
-    mark = "" if framework or (digits and not example) else "# "
-    rows += [(f"{mark}framework: {framework or usual}", _FRAMEWORK_NOTE), (f"# region: {region}", _REGION_NOTE)]
-    if age:
-        rows.append((f"age: {age}", _AGE_NOTE))
-    elif not digits:
-        rows.append(("# age: 14", f"optional: {_AGE_NOTE}"))
-    rows += _OPTIONAL
-    told = [f"{text.ljust(_NOTES - 2)}  # {note}" if note else text for text, note in rows]
-    return "\n".join([_FIRST, f"catalogue: {FORMAT}", names + told[0], *told[1:]]) + "\n"
+    scqf = f"scqf: {{level: {int(digits) - 70}{', credits: 24' if example else ''}}}\n" if digits else ""
+    return _HEAD.format(
+        format=FORMAT,
+        names=_yaml({"subject": subject, "level": level, "title": title or f"{shown(level)} {shown(subject)}"}),
+        code=f'code: "C000 {digits}"' if example and digits else '# code: "ABC-1"',
+        scqf=scqf,
+        framework=f"{'' if framework or (digits and not example) else '# '}framework: {framework or usual}",
+        region=f"# region: {region}",
+        age=_AGE.format(f"age: {age}", "") if age else "" if digits else _AGE.format("# age: 14", "optional: "),
+    )
 
 
 def _groups(groups: Sequence[ListItem]) -> Iterator[dict[str, Any]]:

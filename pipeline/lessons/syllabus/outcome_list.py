@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import CatalogueError
+from pipeline.files import read_regular
 from pipeline.frameworks import named_framework
 from pipeline.lessons.syllabus.course_file import course_file
-from pipeline.lessons.syllabus.source import source_text
 from pipeline.lessons.syllabus.table import is_table, markdown_table, read_table
 from pipeline.lessons.syllabus.text import read_outcomes
 from pipeline.lessons.syllabus.tree import ListItem, SourceTree, groups_of
 
 #: Ends of the names of files that are read.
 ENDS = (".csv", ".tsv", ".txt", ".md")
+#: A list of outcomes is some kilobytes; more than this (bytes) is another kind of file.
+MAX_BYTES = 1_000_000
+#: First bytes of files that are no text → what they are, and what helps.
+_OTHERS = (
+    (b"%PDF", "a PDF", "Copy the outcomes out of it and save them as a .txt file."),
+    (b"PK\x03\x04", "a Word, Excel or OpenDocument file", "Save it as CSV or as plain text."),
+    (b"\xd0\xcf\x11\xe0", "an old Word or Excel file", "Save it as CSV or as plain text."),
+    (b"{\\rtf", "a rich text file", "Save it as plain text."),
+)
+#: What a file is in that has no mark and is not UTF-8: what Excel and Notepad write in western Europe and America.
+_FALLBACK = "cp1252"
+_ENCODINGS = "Save it as UTF-8, or name its encoding: --encoding utf-8, utf-16, cp1252, cp1250, cp1251, mac_roman …"
 _KEYS = ("code", "framework", "region", "assessment", "marking")
 
 
@@ -32,16 +45,6 @@ class OutcomeList:
     text: str
     #: Keys of it that the list does not say.
     blank: Sequence[str]
-
-    @property
-    def outcomes(self) -> int:
-        """Return how many there are."""
-        return sum(len(group.below) for group in self.groups)
-
-    @property
-    def points(self) -> int:
-        """Return how many there are."""
-        return sum(len(out.below) for group in self.groups for out in group.below)
 
 
 def read_list(path: Path, subject: str, level: str, *, title: str = "", encoding: str = "") -> OutcomeList:
@@ -61,7 +64,7 @@ def read_list(path: Path, subject: str, level: str, *, title: str = "", encoding
             code="not_text",
             hint="Save a table as CSV, a document as plain text; out of a PDF copy the outcomes into a .txt file.",
         )
-    text, found = source_text(path, encoding)
+    text, found = _source(path, encoding)
     reading = _read(text, end)
     groups, notes = groups_of(reading, reading.title or "Learning outcomes")
     if not groups:
@@ -88,3 +91,38 @@ def _read(text: str, end: str) -> SourceTree:
     if is_table(text):
         return read_table(text)
     return read_outcomes(text, markdown=end == ".md")
+
+
+def _source(path: Path, encoding: str = "") -> tuple[str, str]:
+    """Return the text of a file and the encoding it was read in.
+
+    Args:
+        encoding: As Python names it; "": by its mark or the zeros it begins with, else UTF-8, else Windows-1252.
+
+    Raises:
+        CatalogueError: It cannot be read, is too large, or is no text.
+    """
+    try:
+        raw = read_regular(path, MAX_BYTES)
+    except OSError as error:
+        raise CatalogueError(f"{path}: cannot be read: {error.strerror}", code="unreadable_file") from None
+    if len(raw) > MAX_BYTES:
+        raise _no_text(path, f"is larger than {MAX_BYTES:,} bytes", "Keep the outcomes alone.")
+    for begin, what, hint in _OTHERS:
+        if raw.startswith(begin):
+            raise _no_text(path, f"is {what}, not text", hint)
+    for name in [encoding] if encoding else [json.detect_encoding(raw), _FALLBACK, "latin-1"]:
+        try:
+            text = raw.decode(name)
+        except LookupError:
+            raise _no_text(path, f"cannot be read as {encoding}: there is no such encoding", _ENCODINGS) from None
+        except UnicodeDecodeError:
+            continue
+        if "\0" in text:
+            break
+        return text, name
+    raise _no_text(path, f"is not text{f' in {encoding}' if encoding else ''}", _ENCODINGS)
+
+
+def _no_text(path: Path, what: str, hint: str) -> CatalogueError:
+    return CatalogueError(f"{path}: {what}.", code="not_text", hint=hint)

@@ -104,12 +104,15 @@ def table_rows(text: str, delimiter: str = "") -> list[Row]:
 
 def _parsed(text: str, delimiter: str, begin: int) -> list[Row]:
     # A mark that is never closed would take all rows after it into one cell.
-    quoting, ends = (csv.QUOTE_NONE, ' "') if text.count('"') % 2 else (csv.QUOTE_MINIMAL, None)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, quoting=quoting)
+    closed = text.count('"') % 2 == 0
+    source = io.StringIO(text, newline="")
+    reader = csv.reader(
+        source, delimiter=delimiter, skipinitialspace=True, quoting=csv.QUOTE_MINIMAL if closed else csv.QUOTE_NONE
+    )
     rows, line = [], begin
     with contextlib.suppress(csv.Error):
         for row in reader:
-            if any(cells := [cell.strip(ends) for cell in row]):
+            if any(cells := [cell.strip() if closed else cell.strip().strip('"') for cell in row]):
                 rows.append((line, cells))
             line = begin + reader.line_num
     return rows

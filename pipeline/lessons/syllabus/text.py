@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 from pipeline.lessons.syllabus.markers import (
     LEAD_IN,
@@ -132,7 +132,7 @@ def _whole(rows: Sequence[TextLine], source: str, *, cells: bool) -> tuple[list[
 def _count_chapters(rows: Sequence[TextLine]) -> None:
     """Let a plain number that the next one goes on from, 2 before 2.1, count with it."""
     marked = [row for row in rows if row.marker]
-    for row, after in zip(reversed(marked[:-1]), reversed(marked[1:]), strict=True):
+    for row, after in reversed(list(pairwise(marked))):
         one, other = row.marker, after.marker
         if one and other and (one.kind, other.kind, other.code) == ("number", "decimal", f"{one.code}.1"):
             row.marker = replace(one, kind="decimal")
