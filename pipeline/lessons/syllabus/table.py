@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from statistics import mean
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from pipeline.lessons.syllabus.pages import plain
 from pipeline.lessons.syllabus.text import read_outcomes
@@ -45,16 +45,8 @@ _CODE = re.compile(r"\(?[A-Za-z]{0,8}[ .-]?\d[\w.-]{0,12}\)?|[A-Za-z]{1,2}|\d{1,
 
 #: A row that holds something: the line it begins on, and its cells, trimmed.
 Row: TypeAlias = tuple[int, list[str]]
-
-
-class _Columns(NamedTuple):
-    """Where in a row what stands."""
-
-    outcome: int
-    groups: tuple[int, ...] = ()
-    points: tuple[int, ...] = ()
-    code: int | None = None
-    group_code: int | None = None
+#: What stands where in a row: places by "outcomes", "groups", "points", "codes" and "codes of groups".
+Columns: TypeAlias = Mapping[str, Sequence[int]]
 
 
 def is_table(text: str) -> bool:
@@ -127,7 +119,7 @@ def _evenness(rows: Sequence[Row]) -> tuple[float, int]:
 # --- which column is which ------------------------------------------------------------------------------
 
 
-def _head(rows: Sequence[Row]) -> tuple[int, _Columns] | None:
+def _head(rows: Sequence[Row]) -> tuple[int, Columns] | None:
     """Return the place of the row with the columns' names, and what they are; None where no row has such names."""
     for place, (_, row) in enumerate(rows[:_HEAD_ROWS]):
         if len(row) > 1 and all(len(cell) < 60 for cell in row) and (columns := _named(row)):
@@ -135,24 +127,24 @@ def _head(rows: Sequence[Row]) -> tuple[int, _Columns] | None:
     return None
 
 
-def _named(head: Sequence[str]) -> _Columns | None:
+def _named(head: Sequence[str]) -> Columns | None:
     roles = [_roles(name) for name in head]
     if len({role for found in roles for role in found}) < 2 and max(len(name.split()) for name in head) > 2:
         return None
     codes = [place for place, found in enumerate(roles) if "code" in found]
-    group_code = next((place for place in codes if "group" in roles[place]), None)
-    points = tuple(place for place, found in enumerate(roles) if "point" in found and "code" not in found)
+    of_groups = [place for place in codes if "group" in roles[place]][:1]
+    points = [place for place, found in enumerate(roles) if "point" in found and "code" not in found]
     outcomes = [place for place, found in enumerate(roles) if "outcome" in found and not {"code", "point"} & set(found)]
-    groups = [place for place, found in enumerate(roles) if found == ["group"]]
+    groups = [place for place, found in enumerate(roles) if found == ["group"]][:2]
     if not outcomes and points:
         # "Topic, Points": the points are what there is to teach.
-        outcomes, points = [points[0]], points[1:]
+        outcomes, points = points[:1], points[1:]
     if not outcomes or len([name for name in head if name]) < 2:
         return None
     # "Content" beside "Learning outcome" says what is in it.
-    best = next((place for place in outcomes if re.search(r"(?i)outcome|objective|standard", head[place])), outcomes[0])
-    code = next((place for place in codes if place != group_code), None)
-    return _Columns(best, tuple(groups[:2]), points, code, group_code)
+    best = [place for place in outcomes if re.search(r"(?i)outcome|objective|standard", head[place])] or outcomes
+    codes = [place for place in codes if place not in of_groups][:1]
+    return {"outcomes": best[:1], "groups": groups, "points": points, "codes": codes, "codes of groups": of_groups}
 
 
 def _roles(name: str) -> list[str]:
@@ -165,53 +157,49 @@ def _roles(name: str) -> list[str]:
     return [role for role, words in _ROLES.items() if words.search(name)]
 
 
-def _guessed(rows: Sequence[Sequence[str]]) -> _Columns:
+def _guessed(rows: Sequence[Sequence[str]]) -> Columns:
     """Return the columns of a table without names: the longest texts are outcomes, short ones that repeat groups."""
     cells = [list(filter(None, column)) for column in zip_longest(*rows, fillvalue="")]
     outcome = max(range(len(cells)), key=lambda place: mean(map(len, cells[place])) if cells[place] else 0)
     filled = [place for place, column in enumerate(cells) if column and place != outcome]
-    code = next((place for place in filled if all(map(_CODE.fullmatch, cells[place]))), None)
-    return _Columns(outcome, tuple(place for place in filled if place < outcome and place != code)[:2], code=code)
+    codes = [place for place in filled if all(map(_CODE.fullmatch, cells[place]))][:1]
+    groups = [place for place in filled if place < outcome and place not in codes][:2]
+    return {"outcomes": [outcome], "groups": groups, "points": [], "codes": codes, "codes of groups": []}
 
 
-def _told(head: Sequence[str], columns: _Columns) -> str:
+def _told(head: Sequence[str], columns: Columns) -> str:
     """Return which column was taken for what, and which for nothing."""
     names = {place: f'"{name}"' for place, name in enumerate(head) if name}
-    codes = [() if place is None else (place,) for place in (columns.code, columns.group_code)]
-    kinds = {"outcomes": (columns.outcome,), "groups": columns.groups, "points": columns.points}
-    kinds |= {"codes": codes[0], "codes of groups": codes[1]}
     parts = [
-        f"{what} from {'column ' if what == 'outcomes' else ''}"
-        + " and ".join(names.get(place, str(place + 1)) for place in places)
-        for what, places in kinds.items()
+        f"{what} from {'column ' * (what == 'outcomes')}{' and '.join(names.pop(at, str(at + 1)) for at in places)}"
+        for what, places in columns.items()
         if places
     ]
-    rest = [name for place, name in names.items() if place not in sum(kinds.values(), ())]
-    left = f" Not used: {', '.join(rest)}." if rest else ""
-    return f"{'; '.join(parts).capitalize() if not head else 'Read ' + '; '.join(parts)}.{left}"
+    said = f"Read {'; '.join(parts)}." if head else f"{'; '.join(parts).capitalize()}."
+    return said + (f" Not used: {', '.join(names.values())}." if names else "")
 
 
 # --- rows as a tree -------------------------------------------------------------------------------------
 
 
-def _tree(rows: Sequence[Row], columns: _Columns) -> tuple[list[ListItem], list[int]]:
+def _tree(rows: Sequence[Row], columns: Columns) -> tuple[list[ListItem], list[int]]:
     """Return rows below one another, and the lines of those without an outcome; an empty cell says what is above it."""
     top = ListItem("", heading=True)
     empty: list[int] = []
-    above = [""] * len(columns.groups)
+    above = [""] * len(columns["groups"])
     code, last = "", top
     for line, row in rows:
-        for place, title in enumerate(" ".join(_cell(row, column).split()) for column in columns.groups):
+        for place, title in enumerate(" ".join(_cell(row, [at]).split()) for at in columns["groups"]):
             if title and title != above[place]:
                 above, code, last = [*above[:place], title, *[""] * (len(above) - place - 1)], "", top
-        code = _cell(row, columns.group_code) or code
+        code = _cell(row, columns["codes of groups"]) or code
         parent = _parent(top, above, code, line)
         found = list(_outcomes(row, line, columns))
-        points = [point for place in columns.points for point in _points(_cell(row, place), line)]
+        points = [point for place in columns["points"] for point in _points(_cell(row, [place]), line)]
         for node in found:
             same = parent.below[-1] if parent.below else top
             # One that is the same as the last before it goes on with its points.
-            if same.heading or same.text != node.text or not columns.points:
+            if same.heading or same.text != node.text or not columns["points"]:
                 parent.below.append(node)
             last = parent.below[-1]
         (parent if last is top else last).below += points
@@ -232,15 +220,16 @@ def _parent(top: ListItem, titles: Sequence[str], code: str, line: int) -> ListI
     return node
 
 
-def _outcomes(row: Sequence[str], line: int, columns: _Columns) -> Iterator[ListItem]:
-    cell, code = _cell(row, columns.outcome), _cell(row, columns.code)
+def _outcomes(row: Sequence[str], line: int, columns: Columns) -> Iterator[ListItem]:
+    cell, code = _cell(row, columns["outcomes"]), _cell(row, columns["codes"])
     nodes = read_outcomes(cell).roots if "\n" in cell else [ListItem(cell)] if cell else []
     for place, node in enumerate(nodes):
         yield replace(node, line=line, loose=False, code=(code if place == 0 else "") or node.code)
 
 
-def _cell(row: Sequence[str], place: int | None) -> str:
-    return row[place] if place is not None and place < len(row) else ""
+def _cell(row: Sequence[str], places: Sequence[int]) -> str:
+    """Return the cell at the only place; "" where there is none."""
+    return next((row[place] for place in places if place < len(row)), "")
 
 
 def _points(cell: str, line: int) -> Iterator[ListItem]:
