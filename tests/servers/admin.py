@@ -6,14 +6,14 @@ Nothing here may import the product: what it reports is what a test says was bil
 from __future__ import annotations
 
 import json
-import threading
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.servers.serving import Handler, Http, Serving
 
 KEY = "sk-ant-admin01-only-for-tests"
 COST, USAGE = "/v1/organizations/cost_report", "/v1/organizations/usage_report/messages"
@@ -34,7 +34,7 @@ class Billed:
     kind: str = "tokens"
 
 
-class AdminServer:
+class AdminServer(Serving):
     """The server; a context manager."""
 
     def __init__(self) -> None:
@@ -45,27 +45,12 @@ class AdminServer:
         self.page = 31
         #: Status, and body or location, of every answer; None: as it should be.
         self.fault: tuple[int, str] | None = None
-        self._http = _Http(("127.0.0.1", 0), _Handler)
-        self._http.owner = self
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
+        super().__init__(_Handler)
 
     def bill(self, day: str, model: str | None, usd: str | Decimal, /, *, tier: str = "standard",
              kind: str = "tokens", **tokens: int) -> None:  # fmt: skip
         """Something was billed."""
         self.billed.append(Billed(day, model, Decimal(usd), tokens, tier, kind))
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
-
-    def __enter__(self) -> AdminServer:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._thread.join()
-        self._http.server_close()
 
     def report(self, path: str, query: dict[str, list[str]]) -> dict[str, Any]:
         """One page: buckets of days, empty ones too."""
@@ -117,17 +102,8 @@ def _next(day: str) -> str:
     return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
 
 
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-    owner: AdminServer
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Http
-
-    def log_message(self, format: str, *args: Any) -> None:
-        return
+class _Handler(Handler):
+    server: Http[AdminServer]
 
     def do_GET(self) -> None:
         owner, asked = self.server.owner, urlsplit(self.path)

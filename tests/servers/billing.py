@@ -15,7 +15,6 @@ import struct
 import sys
 import threading
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -32,11 +31,12 @@ from tests.servers.models import MODELS
 from tests.servers.rate_limits import RateLimits
 from tests.servers.replies import Responder, cuts, label, question, text_of
 from tests.servers.replies import echo as echo
+from tests.servers.serving import Handler, Http, Serving
 
 _BATCHES = "/v1/messages/batches"
 
 
-class BillingServer:
+class BillingServer(Serving):
     """The server; a context manager. Everything a test changes may be changed while it runs."""
 
     def __init__(
@@ -45,8 +45,7 @@ class BillingServer:
         #: Set to let stalled and delayed replies end.
         self.stopping = threading.Event()
         self.reset(plan, responder, latency)
-        self._http = _Http(("127.0.0.1", port), _Handler, self)
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
+        super().__init__(_Handler, port)
 
     def reset(self, plan: Plan | None = None, responder: Responder = echo, latency: float = 0.0) -> None:
         """Begin anew: an empty bill and cache, nothing seen, no faults but those of `plan`; what is delayed ends."""
@@ -78,49 +77,20 @@ class BillingServer:
         #: Headers and bodies of paid requests as received, in order.
         self.seen: list[tuple[dict[str, str], Any]] = []
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
-
-    def __enter__(self) -> BillingServer:
-        self._thread.start()
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.stopping.set()
-        self._http.shutdown()
-        self._thread.join()
-        self._http.server_close()
+        super().__exit__()
 
     def serve_forever(self) -> None:
         self._http.serve_forever(0.2)
 
 
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 256
-
-    def __init__(self, address: tuple[str, int], handler: type[_Handler], owner: BillingServer) -> None:
-        super().__init__(address, handler)
-        self.owner = owner
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is normal here; anything else is a fault of this server and is shown."""
-        if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):
-            super().handle_error(request, client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Http
+class _Handler(Handler):
+    server: Http[BillingServer]
     #: Number of the paid request being answered; 0 for free ones.
     _number = 0
     #: Headers of the answer that tell of rate limits.
     _limits: Mapping[str, str] | None = None
-
-    def log_message(self, format: str, *args: Any) -> None:
-        return
 
     def do_GET(self) -> None:
         if self.path == "/_bill":

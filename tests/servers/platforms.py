@@ -10,13 +10,12 @@ import json
 import re
 import socket
 import struct
-import threading
 import zlib
 from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.servers.billing import BillingServer
+from tests.servers.serving import Handler, Http, Serving
 
 #: Providers of Claude's names of a model, in a path.
 _BEDROCK = re.compile(r"/model/(?P<model>[^/]+)/invoke(?P<stream>-with-response-stream)?")
@@ -29,7 +28,7 @@ _ERRORS = {"overloaded_error": "server_error", "rate_limit_error": "rate_limit_e
 _CODES = {"enforced_spend_limit_reached": "insufficient_quota"}
 
 
-class PlatformServer:
+class PlatformServer(Serving):
     """The server in front; a context manager."""
 
     def __init__(self, behind: BillingServer) -> None:
@@ -40,13 +39,7 @@ class PlatformServer:
         self.bodies: list[Any] = []
         #: Models that the second wire format lists; None: it has no list.
         self.listed: list[str] | None = ["gpt-5-mini", "text-embedding-3-small"]
-        self._http = _Http(("127.0.0.1", 0), _Handler)
-        self._http.owner = self
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
+        super().__init__(_Handler)
 
     def reset(self) -> None:
         self.behind.reset()
@@ -54,32 +47,10 @@ class PlatformServer:
         self.bodies.clear()
         self.listed = ["gpt-5-mini", "text-embedding-3-small"]
 
-    def __enter__(self) -> PlatformServer:
-        self._thread.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._thread.join()
-        self._http.server_close()
-
-
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    owner: PlatformServer
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        return
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Http
+class _Handler(Handler):
+    server: Http[PlatformServer]
     _form = "messages"
-
-    def log_message(self, format: str, *args: Any) -> None:
-        return
 
     def do_GET(self) -> None:
         owner = self.server.owner
