@@ -154,7 +154,7 @@ def new_names(subject: str, level: str) -> tuple[str, str]:
             raise CatalogueError(
                 f"There is no {kind} {name}. Did you mean {meant}?",
                 code=f"invalid_{kind}",
-                hint="Type the name again, as the course is to have it.",
+                hint="Type it in its right spelling.",
             )
     return found
 

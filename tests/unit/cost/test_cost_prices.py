@@ -149,7 +149,7 @@ def test_pricing_never_touches_the_network(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_opening_a_price_book_loads_neither_the_price_data_nor_pydantic() -> None:
     code = (
-        "import sys; from pipeline.cost.prices import PriceBook; from pipeline.cost import ledger, report, budget;"
+        "import sys; from pipeline.cost.prices import PriceBook; from pipeline.cost import ledger, report, admission;"
         "PriceBook().version; sys.exit(bool({'pydantic', 'genai_prices'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
