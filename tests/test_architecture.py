@@ -74,6 +74,7 @@ OUTSIDE = {
     "langgraph": ("pipeline.formats.langgraph.saver",),
     "obstore": ("pipeline.store.objects",),
     "psycopg": ("pipeline.store.sql",),
+    "google": ("pipeline.traces.otlp",),
     "opentelemetry": ("pipeline.traces",),
     "requests": ("pipeline.traces.otlp",),
     "jinja2": ("pipeline.ui",),

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import requests
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
@@ -79,10 +80,8 @@ class _Line(requests.Session):
             self.refused = NotTaken(status, f"it answers HTTP {status}")
         elif kind.startswith("text/html"):
             self.refused = NotTaken(status, "it answers with a page, as no collector does")
-        elif kind.startswith("application/x-protobuf") and (number := _rejected(response.content)):
-            self.refused = NotTaken(status, f"it rejected {number} of what was sent")
         else:
-            self.refused = None
+            self.refused = _refused(status, response.content) if kind.startswith("application/x-protobuf") else None
         return response
 
 
@@ -96,13 +95,13 @@ _SAYINGS: dict[type[Exception], str] = {
 }
 
 
-def _rejected(body: bytes) -> int:
-    answer = ExportTraceServiceResponse()
+def _refused(status: int, body: bytes) -> NotTaken | None:
+    """Return why a collector did not take what it answers so; None: it took it."""
     try:
-        answer.ParseFromString(body)
-    except ValueError:
-        return 0
-    return int(answer.partial_success.rejected_spans)
+        number = ExportTraceServiceResponse.FromString(body).partial_success.rejected_spans
+    except DecodeError:
+        return NotTaken(status, "its answer is no collector's")
+    return NotTaken(status, f"it rejected {number} of what was sent") if number else None
 
 
 class Collector:

@@ -33,6 +33,8 @@ class Receiver:
     metrics_status: int = 200
     kind: str = "application/x-protobuf"
     rejected: int = 0
+    #: What it answers in the place of a message.
+    garbage: bytes = b""
     #: No answer before it is set.
     answers: threading.Event = field(default_factory=threading.Event)
     came: threading.Event = field(default_factory=threading.Event)
@@ -96,7 +98,7 @@ def _handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
                         receiver.resources.append(attributes(found.resource))
             answer = ExportTraceServiceResponse()
             answer.partial_success.rejected_spans = receiver.rejected
-            data = answer.SerializeToString() if receiver.rejected else b""
+            data = answer.SerializeToString() if receiver.rejected else receiver.garbage
             self.send_response(status)
             self.send_header("content-type", receiver.kind)
             self.send_header("content-length", str(len(data)))

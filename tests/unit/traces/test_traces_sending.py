@@ -126,7 +126,13 @@ def test_every_attribute_that_is_sent_stands_in_the_table(tmp_path: Path, receiv
 
 @pytest.mark.parametrize(
     ("how", "status"),
-    [({"status": 503}, 503), ({"status": 301}, 301), ({"kind": "text/html"}, 200), ({"rejected": 2}, 200)],
+    [
+        ({"status": 503}, 503),
+        ({"status": 301}, 301),
+        ({"kind": "text/html"}, 200),
+        ({"rejected": 2}, 200),
+        ({"garbage": b"\xff"}, 200),
+    ],
 )
 def test_collector_that_does_not_take_traces_is_an_error_of_the_command(
     how: dict[str, Any], status: int, tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
