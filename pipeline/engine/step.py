@@ -246,9 +246,10 @@ class StepContext:
             StepFailed: Items failed; the others were finished first.
         """
         check_body(key, f"key of map {name!r}", "item")
-        if not isinstance(items, Iterable):
+        if isinstance(items, str) or not isinstance(items, Iterable):
             text = f"The items of map {name!r} are {items!r:.60}; they must be a list, or the like."
-            raise ConfigError(text, code="invalid_items", hint="Write range(n) for n items.")
+            hint = "Write range(n) for n items, text.splitlines() for the lines of a text, list(text) for its letters."
+            raise ConfigError(text, code="invalid_items", hint=hint)
         found = items if isinstance(items, (tuple, range)) else list(items)
         work = tasks.Work(name, found, body, self._child, version, warm=warm, skip_failed=skip_failed)
         work.lineage = self._lineage

@@ -156,6 +156,7 @@ BODIES: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda ctx: ctx.map("n", [1], 3, key=str), "invalid_body", "not 3"),
     (lambda ctx: ctx.map("n", [1], lambda c, i: i, key="id"), "invalid_body", "(item)"),
     (lambda ctx: ctx.map("n", 3, lambda c, i: i, key=str), "invalid_items", "range(n)"),
+    (lambda ctx: ctx.map("n", "Oban\nNairn", lambda c, i: i, key=str), "invalid_items", "splitlines()"),
     (lambda ctx: ctx.load("cards"), "unknown_artifact", "saved"),
     (lambda ctx: ctx.prompt("cart"), "unknown_pin", "prompt:card"),
     (lambda ctx: ctx.task(lambda c, i: i, "n"), "invalid_name", "NAME"),

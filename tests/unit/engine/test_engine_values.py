@@ -47,9 +47,11 @@ def test_values_of_any_length_are_whole_after_a_resume(store: MemoryStore, lengt
 def test_what_a_map_gives_is_an_output_as_it_stands(store: MemoryStore, size: int) -> None:
     @step()
     def make(ctx: StepContext) -> Mapping[str, Any]:
-        made = ctx.map("item", "abc", lambda c, item: item * size, key=str)
-        odd = ctx.map("odd", "abc", lambda c, item: {"b": {1}}.get(item, item), key=str, skip_failed=True)
-        nested = ctx.map("outer", "xy", lambda c, item: c.map("inner", "pq", lambda c, i: item + i, key=str), key=str)
+        made = ctx.map("item", list("abc"), lambda c, item: item * size, key=str)
+        odd = ctx.map("odd", list("abc"), lambda c, item: {"b": {1}}.get(item, item), key=str, skip_failed=True)
+        nested = ctx.map(
+            "outer", ["x", "y"], lambda c, item: c.map("inner", ["p", "q"], lambda c, i: item + i, key=str), key=str
+        )
         return {"made": made, "part": made[1:], "odd": odd, "nested": nested, "params": ctx.params}
 
     outputs = Pipeline("maps", [make]).run({"n": 1}, store=store).outputs["make"]
