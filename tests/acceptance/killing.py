@@ -36,9 +36,9 @@ class Starter(Partner):
         self._last = int(self.tell({"argv": argv, "env": env, "log": str(log)})["pid"])
         return self._last
 
-    def wait(self) -> int:
-        """The exit code of the process started last, or minus the signal that ended it."""
-        return int(self.tell({"wait": self._last})["status"])
+    def wait(self, pid: int = 0) -> int:
+        """The exit code of a process (of that started last), or minus the signal that ended it."""
+        return int(self.tell({"wait": pid or self._last})["status"])
 
     def first_to_end(self) -> tuple[int, int]:
         """Wait for any of them: its pid, and its exit code."""

@@ -246,18 +246,17 @@ def test_interrupted_run_ends_its_node_first(starter: Starter, tmp_path: Path) -
 
 
 def test_folder_of_a_living_run_is_locked(starter: Starter, tmp_path: Path) -> None:
-    slow, other = Slow(tmp_path, starter), Starter()
+    slow = Slow(tmp_path, starter)
     try:
         pid = slow.start("--run-dir", str(slow.folder))
         slow.until_second()
         for place in ("--resume", "--run-dir"):
             log = tmp_path / f"other{place}.txt"
-            other.start(["run", slow.path, "--allow-tools", place, str(slow.folder)], {}, log)
-            assert other.wait() == 3
+            starter.start(["run", slow.path, "--allow-tools", place, str(slow.folder)], {}, log)
+            assert starter.wait() == 3
             assert str(pid) in log.read_text()
         slow.let_go()
-        assert starter.wait() == 0
+        assert starter.wait(pid) == 0
     finally:
         slow.let_go()
-        other.close()
     assert slow.said() == "first\nsecond\n"

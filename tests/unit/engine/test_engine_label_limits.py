@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -32,7 +30,7 @@ from tests.stores import write
 from tests.unit.engine.saying import MODEL, notes
 from tests.unit.engine.test_engine_batches import ONE, World
 from tests.unit.engine.test_engine_batches import world as world
-from tests.unit.engine.test_engine_store_limits import CLOCK, WORST, Died, answering, items
+from tests.unit.engine.test_engine_store_limits import CLOCK, WORST, Died, answering, items, taken_by_processes
 
 MATHS, PHYSICS = "team=maths", "team=physics"
 
@@ -159,38 +157,11 @@ def test_admitted_never_passes_a_limit_over_owners_days_and_deaths(
         assert all(each.left >= 0 for each in account.standings(clock.now()))
 
 
-_CHILD = """
-import os, sys
-from decimal import Decimal
-from pipeline.clock import SystemClock
-from pipeline.engine.store_limits import StoreLimits
-from pipeline.store.url import open_account, open_store
-url, number, dies = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "dies"
-labels = "team=maths" if number % 2 else "level=higher,team=maths"
-limits = StoreLimits(open_account(url), None, SystemClock(), f"host:{number}:x", labels=labels)
-taken = 0
-while taken < 60 and (ticket := limits.take(Decimal("0.02"))) is not None:
-    taken += 1
-    limits.give_back(ticket, Decimal("0.01"))
-print(taken, flush=True)
-if dies:
-    os._exit(9)
-limits.leave()
-"""
-
-
 @pytest.mark.parametrize("scheme", ["files", "sqlite"])
 def test_processes_at_once_never_pass_a_limit_and_a_dead_one_s_slices_count(tmp_path: Path, scheme: str) -> None:
     url = f"{scheme}:{tmp_path}/runs"
     open_account(url).set_limit(Limit(MATHS, "total", Decimal(1)))
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-c", _CHILD, url, str(number), "dies" if number == 2 else "lives"],
-            stdout=subprocess.PIPE, text=True,
-        )
-        for number in range(4)
-    ]  # fmt: skip
-    taken = sum(int(child.communicate(timeout=60)[0]) for child in children)
+    taken = taken_by_processes(url, labels=("level=higher,team=maths", MATHS))
     (one,) = open_account(url).standings(CLOCK.now())
     assert taken * Decimal("0.01") <= one.tally.total <= Decimal(1)
     assert taken >= 60

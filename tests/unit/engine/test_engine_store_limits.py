@@ -156,21 +156,33 @@ def test_admitted_never_passes_the_day_s_limit_over_owners_and_deaths(
 _CHILD = """
 import os, sys
 from decimal import Decimal
-from pathlib import Path
 from pipeline.clock import SystemClock
 from pipeline.engine.store_limits import StoreLimits
-from pipeline.store.account import FileAccount
-root, number, dies = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "dies"
-limits = StoreLimits(FileAccount(root, SystemClock()), Decimal("1.00"), SystemClock(), f"host:{number}:x")
+from pipeline.store.url import open_account, open_store
+url, number, limit, labels = sys.argv[1:]
+day = Decimal(limit) if limit else None
+limits = StoreLimits(open_account(url), day, SystemClock(), f"host:{number}:x", labels=labels)
 taken = 0
 while taken < 60 and (ticket := limits.take(Decimal("0.02"))) is not None:
     taken += 1
     limits.give_back(ticket, Decimal("0.01"))
 print(taken, flush=True)
-if dies:
+if number == "2":
     os._exit(9)
 limits.leave()
 """
+
+
+def taken_by_processes(url: str, limit: str = "", labels: tuple[str, str] = ("", "")) -> int:
+    """Let four processes take and give back until nothing fits, one of them dying; how often something was taken."""
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", _CHILD, url, str(number), limit, labels[number % 2]],
+            stdout=subprocess.PIPE, text=True,
+        )
+        for number in range(4)
+    ]  # fmt: skip
+    return sum(int(child.communicate(timeout=60)[0]) for child in children)
 
 
 def _reserved_day(root: Path) -> date:
@@ -178,14 +190,7 @@ def _reserved_day(root: Path) -> date:
 
 
 def test_processes_at_once_never_pass_the_day_s_limit_and_a_dead_one_s_slices_count(tmp_path: Path) -> None:
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-c", _CHILD, str(tmp_path), str(number), "dies" if number == 2 else "lives"],
-            stdout=subprocess.PIPE, text=True,
-        )
-        for number in range(4)
-    ]  # fmt: skip
-    taken = sum(int(child.communicate(timeout=60)[0]) for child in children)
+    taken = taken_by_processes(f"files:{tmp_path}", "1.00")
     total = FileAccount(tmp_path, FakeClock()).total(_reserved_day(tmp_path))
     assert taken * Decimal("0.01") <= total <= Decimal("1.00")
     assert taken >= 60
