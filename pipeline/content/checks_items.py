@@ -221,6 +221,8 @@ def figures(case: Case) -> Iterator[Fault]:
         for place, figure in enumerate(shown, 1):
             for fault in drawing.faults(figure):
                 yield Fault(f"{where}.figures.{place}", fault, "a figure that can be drawn", also=(where,))
+            for doubt in drawing.warnings(figure):
+                yield Fault(f"{where}.figures.{place}", doubt, "values that fit each other", "W", (where,))
         asked = " ".join([part.ask, *(piece.ask for piece in getattr(part, "parts", None) or ())])
         if not shown and any(_needed(found, asked) for speaks in (_SPEAKS, _TABLE) for found in speaks.finditer(asked)):
             yield Fault(

@@ -96,6 +96,8 @@ SPOILT: list[tuple[int, str, str, str, Any]] = [
     (33, "B", "c2.text", "c2.text", also("Look straight at the sun.")),
     (34, "R", "c8.q1.ask", "c8.q1.ask", also("Use the diagram below.")),
     (34, "R", "c8.q1.figures.1", "c8.q1.figures", FIGURE),
+    (34, "W", "c8.q1.figures.1", "c8.q1", lambda item: {**item, "figures": [
+        {"kind": "circuit", "lines": ["battery: 12 V", "series R: 4 Ω", "ammeter: 2 A", "voltmeter across R: 8 V"]}]}),
     (34, "R", "c8.q1.figures.1", "c8.q1", lambda item: {
         **item, "ask": "Triangle ABC has sides of 3 cm, 4 cm and 5 cm. " + item["ask"],
         "figures": [{"kind": "triangle", "lines": ["corners: P Q R", "PQ: 3 cm", "QR: 4 cm", "PR: 5 cm"]}]}),
