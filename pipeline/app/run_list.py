@@ -147,7 +147,7 @@ def row_of(head: Head) -> RunRow:
         steps_completed=done,
         steps_total=total,
         steps_skipped=sum(step.get("status") == SKIPPED for step in ended),
-        steps_failed=max(total - done, 0) if status == COMPLETED else 0,
+        steps_failed=max(total - done, 0) if status == COMPLETED else int(status == FAILED),
         cost_usd=sums.get("total_cost_usd") or 0,
         possibly_usd=None if sums.get("unbounded_calls") or head.known else sums.get("possibly_spent_usd") or 0,
         unpriced_calls=sums.get("unpriced_calls") or 0,

@@ -160,7 +160,9 @@ class AnthropicModel(StreamedModel):
             super()._receive(stream, heard)
             return
         for event in stream:
-            heard.take(event.to_dict(mode="json", exclude_unset=True, warnings=False))
+            # What is no object is nothing that could be heard, as in other streams.
+            if hasattr(event, "to_dict"):
+                heard.take(event.to_dict(mode="json", exclude_unset=True, warnings=False))
 
     def _refuse_error(self, document: Mapping[str, Any], response: Any) -> None:
         import anthropic

@@ -55,7 +55,7 @@ def query_of(asked: RunFilter, **more: str) -> dict[str, str]:
 def row_data(row: RunRow) -> Data:
     """Return a run as one row of the page."""
     word = word_of(row)
-    done, failed = row.steps_completed - row.steps_skipped, row.steps_failed or int(row.status == FAILED)
+    done, failed = row.steps_completed - row.steps_skipped, row.steps_failed
     running = int(word == "running" and row.steps_completed < row.steps_total)
     rest = 0 if row.status == CORRUPT else max(row.steps_total - row.steps_completed - failed - running, 0)
     return {

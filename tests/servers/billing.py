@@ -274,6 +274,8 @@ class _Handler(Handler):
             return self._stall()
         if mishap.kind == "malformed":
             self._chunk(b'event: content_block_delta\ndata: {"type": "content_block_de\n\n')
+        if mishap.kind == "no_object":
+            self._chunk(b"event: content_block_delta\ndata: [1]\n\n")
         if mishap.kind == "error_event":
             self._event("error", {"error": {"type": "overloaded_error", "message": "Overloaded"}})
         return self._chunk(b"")

@@ -36,9 +36,9 @@ STATUSES: dict[str, tuple[int, str, str | None, str | None, str]] = {
     "overloaded": (529, "overloaded_error", None, None, "Overloaded"),
 }
 #: drop: answered and billed, but the connection is cut before a byte. cut: cut inside the stream. silent: the
-#: stream ends in order, but early. stall: nothing more comes. malformed: a piece is no JSON. error_event: an
-#: `error` event inside the stream.
-STREAM = frozenset({"drop", "cut", "silent", "stall", "malformed", "error_event"})
+#: stream ends in order, but early. stall: nothing more comes. malformed: a piece is no JSON. no_object:
+#: a piece is JSON, but no object. error_event: an `error` event inside the stream.
+STREAM = frozenset({"drop", "cut", "silent", "stall", "malformed", "no_object", "error_event"})
 #: truncated: stops at max_tokens. refusal. invalid: not JSON. The rest is made by the responder.
 CONTENT = frozenset({"truncated", "refusal", "invalid", "offplan", "wrong", "lowscore", "passlow"})
 #: Faults of the content that the product answers by asking for a correction.

@@ -191,7 +191,7 @@ def _events(response: http.client.HTTPResponse) -> Iterator[bytes]:
 def _kind(data: bytes) -> bytes:
     try:
         return str(json.loads(data)["type"]).encode()
-    except ValueError:
+    except (TypeError, ValueError):
         return b"content_block_delta"
 
 
@@ -268,6 +268,9 @@ def _chat(data: bytes, usage: dict[str, Any]) -> Iterator[bytes]:
         event = json.loads(data)
     except ValueError:
         yield b'data: {"object": "chat.com\n\n'
+        return
+    if not isinstance(event, dict):
+        yield b"data: " + data + b"\n\n"
         return
     kind = event["type"]
     if kind == "message_start":

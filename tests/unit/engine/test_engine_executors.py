@@ -198,9 +198,10 @@ def test_executor_resume_goes_on_where_a_worker_died(shared: Store, calls: int, 
     assert second.spent.calls == (4 if calls == 2 else 5)
 
 
+@pytest.mark.parametrize("elsewhere", [True, False])
 @pytest.mark.parametrize("limited", [True, False])
 def test_executor_holds_calls_to_the_labels_of_the_resume_and_frees_what_the_dead_reserved(
-    shared: Store, limited: bool
+    shared: Store, limited: bool, elsewhere: bool
 ) -> None:
     """The task was handed out under other labels; its worker died over its second call."""
     if limited:
@@ -210,7 +211,8 @@ def test_executor_holds_calls_to_the_labels_of_the_resume_and_frees_what_the_dea
         first = run(course(count=1), shared, executor, {"labels": "team=maths"})
     BEFORE.clear()
     with ThreadPoolExecutor(1) as one:
-        done = resume(course(count=1), shared, first, one, options={"labels": "team=physics"})
+        there = one if elsewhere else None
+        done = resume(course(count=1), shared, first, there, options={"labels": "team=physics"})
     assert done.status == "completed"
     (tallies,) = shared.account().days().values()
     total = state_spend(shared, done.run_id)
