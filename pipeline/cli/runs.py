@@ -100,7 +100,8 @@ def steps_text(row: RunRow) -> str:
         return "-"
     if row.checkpoints is not None:
         return f"{row.checkpoints} kept"
-    numbers = ((row.steps_failed, "failed"), (row.steps_skipped, "not taken"))
+    failed = row.steps_failed if row.status == COMPLETED else 0
+    numbers = ((failed, "failed"), (row.steps_skipped, "not taken"))
     more = ", ".join(f"{number} {word}" for number, word in numbers if number)
     return f"{row.steps_completed - row.steps_skipped}/{row.steps_total}" + (f" ({more})" if more else "")
 
