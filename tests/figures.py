@@ -218,7 +218,8 @@ _INTRODUCTION = """# Figures
 A figure is a kind and lines "name: value". Code computes every coordinate, draws, and writes the description for those
 who do not see it from the same lines. A figure that cannot be right is a fault: a triangle whose sides do not meet,
 angles that do not add up, a chord longer than the diameter, probabilities that do not add up to 1, labels that overlap,
-an angle under 12°. Values that only look wrong (current, resistance and voltage that do not fit) are warnings.
+an angle under 12°. Values that only look wrong (current, resistance and voltage that do not fit) are
+warnings for who reviews the lesson.
 
 - A value is a number with its unit (`9 cm`, `52°`, `-2.18 × 10^-18 J`), an unknown (`x cm`, `2x + 1`), or `?` for what
   is sought. Lengths that are not known are guessed, and the drawing says "not to scale".

@@ -115,6 +115,21 @@ def course(
 def kill_at(pid: int, moment: float, number: int) -> None:
     """Send a signal after `moment` seconds; a process that has ended is left alone."""
     CLOCK.wait(threading.Event(), moment)
-    with open(f"/proc/{pid}/stat") if os.path.exists(f"/proc/{pid}/stat") else open(os.devnull) as stat:
-        if stat.read(1):
-            os.kill(pid, number)
+    if not has_ended(pid):
+        os.kill(pid, number)
+
+
+def kill_after(server: BillingServer, pid: int, requests: int, seconds: float, number: int) -> None:
+    """Send a signal some seconds after so many requests have come, however slow the machine is."""
+    wanted = server.bill.requests + requests
+    while server.bill.requests < wanted and not has_ended(pid):
+        CLOCK.wait(server.stopping, 0.002)
+    kill_at(pid, seconds, number)
+
+
+def has_ended(pid: int) -> bool:
+    """Return whether a process has ended; its parent need not have been told."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True

@@ -21,7 +21,7 @@ import pytest
 
 from pipeline.records.fold import spent
 from pipeline.store.reader import load, resolve
-from tests.acceptance.killing import CLOCK, Course, Starter, course, kill_at
+from tests.acceptance.killing import CLOCK, Course, Starter, course, kill_after, kill_at
 from tests.servers.objects import Moto, environ
 from tests.servers.objects import moto as moto
 from tests.servers.objects import objects as objects
@@ -34,10 +34,10 @@ Place = Callable[[int], tuple[str, dict[str, str]]]
 
 #: How many courses are killed in each store, and in batches.
 TRIALS = {
-    "files": trials(12, 80, 200),
-    "sqlite": trials(0, 60, 200),
-    "postgresql": trials(0, 40, 200),
-    "objects": trials(0, 20, 200),
+    "files": trials(12, 60, 200),
+    "sqlite": trials(0, 45, 200),
+    "postgresql": trials(0, 30, 200),
+    "objects": trials(0, 15, 200),
 }
 BATCH_TRIALS = trials(2, 5, 50)
 BATCH = ("--batch", "--batch-poll", "0.05")
@@ -104,7 +104,7 @@ def trial(seed: int, home: Path, starter: Starter, place: Place, whole: Undistur
     url, env = place(seed)
     with course(home, starter, url=url, env=env) as made:
         for _ in range(1 + draw.randrange(2)):
-            kill_at(made.go(), draw.uniform(0.0, whole.duration), number)
+            kill_after(made.server, made.go(), *moment(draw, whole, made.server.bill.requests), number)
             code = starter.wait()
             if code not in (0, -number, 130) and number != signal.SIGKILL:
                 return f"seed {seed}: exit {code} after {number!r}:\n{made.log()[-2000:]}"
@@ -119,6 +119,15 @@ def trial(seed: int, home: Path, starter: Starter, place: Place, whole: Undistur
             return f"seed {seed}: the last resume ended with {code}:\n{made.log()[-2000:]}"
         tally["in flight"] += possible
         return judge(seed, made, whole.published, possible, tally)
+
+
+def moment(draw: random.Random, whole: Undisturbed, asked: int) -> tuple[int, float]:
+    """Draw after how many more requests a course is killed, and how many seconds later."""
+    left = max(whole.requests - asked, 0)
+    requests = draw.randint(0, left)
+    # Before the first and after the last one most is done without asking.
+    longest = whole.duration / (4 if requests in (0, left) else whole.requests)
+    return requests, draw.uniform(0.0, longest)
 
 
 def judge(seed: int, made: Course, published: dict[str, str], possible: int, tally: Counter[str]) -> str:
@@ -159,6 +168,7 @@ def test_killed_courses_publish_the_same_bytes_and_pay_nothing_twice(
     counts = ", ".join(f"{name} {count}" for name, count in sorted(tally.items()))
     record_property("figures", f"{kind}: {TRIALS[kind]} courses killed, {len(wrong)} wrong; {counts}")
     assert not wrong, "\n".join(wrong)
+    assert sum(tally[signal.Signals(number).name] for number in set(SIGNALS)) >= TRIALS[kind] / 2
 
 
 def test_without_faults_the_ledger_is_the_bill_to_the_cent(

@@ -18,7 +18,7 @@ from pipeline.records.run import RunState
 from pipeline.store.reader import load
 from pipeline.store.run_folder import RunFolder
 from tests.acceptance.dots import FAN, put, read, wait_for
-from tests.acceptance.killing import CLOCK, Starter, kill_at
+from tests.acceptance.killing import CLOCK, Starter, kill_after
 from tests.said import Cli
 from tests.servers.bill import blocks
 from tests.servers.billing import BillingServer
@@ -86,7 +86,8 @@ def test_killed_fan_out_goes_on_and_pays_nothing_twice(
     with BillingServer(responder=reply, latency=LATENCY) as server:
         fan = Fan(tmp_path, starter, server)
         for _ in range(1 + draw.randrange(2)):
-            kill_at(fan.go(), draw.uniform(0.1, duration), signal.SIGKILL)
+            left = max(5 - server.bill.requests, 0)
+            kill_after(server, fan.go(), draw.randint(0, left), draw.uniform(0.0, duration / 4), signal.SIGKILL)
             code = fan.wait()
             if (fan.folder / "journal.jsonl").exists():
                 possible += len(fan.state().open_calls)
