@@ -33,6 +33,7 @@ from pipeline.app.executors import check_executor
 from pipeline.app.model_choice import (
     author_kind,
     check_able,
+    check_asked_model,
     default_model,
     has_credential,
     prices_for,
@@ -138,7 +139,7 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
     """Return what the lessons command would do with these settings; needs no credential and changes nothing.
 
     Raises:
-        ConfigError: Unknown course, or a setting out of range.
+        ConfigError: Unknown course, a model that its provider has not, or a setting out of range.
     """
     check_executor(execution)
     course = Catalogue(asked.catalogue).course(asked.subject, asked.level)
@@ -162,6 +163,7 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
         model, provider = str(identity.get("model") or model), provider_in(identity)
         course, prompts = pinned(store, state, pins)
         scheme = None if changed else scheme_of(store, state)
+    check_asked_model(model, provider, how["base_url"])
     if state is not None:
         find_lost(store, state).forget(state)
     lessons = int(identity.get("lessons") or asked.lessons)

@@ -27,7 +27,7 @@ _NEAR = Decimal("0.8")
 
 
 class Prices(Protocol):
-    """What the engine must know of prices (cost.prices.PriceBook)."""
+    """Price calls: what the engine must know of cost.prices.PriceBook."""
 
     def charge(
         self, usage: Any, *, model: str, at: Any, tier: str | None = None, answered: str = "", provider: str = ""

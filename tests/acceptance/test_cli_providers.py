@@ -89,6 +89,12 @@ def test_what_a_provider_lacks_is_refused_at_plan_time_with_what_to_do_instead(
     assert (front.behind.bill.requests, root.exists()) == (0, False)
 
 
+def test_model_of_another_provider_is_refused_by_the_plan_too_unless_a_gateway_is_named(cli: Cli) -> None:
+    said = cli(*COURSE, "--dry-run", "--model", "llama3.2")
+    assert (said.code, "--base-url" in said.err, "--provider openai" in said.err) == (2, True, True), said.err
+    assert cli(*COURSE, "--dry-run", "--model", "llama3.2", "--base-url", "http://127.0.0.1:9").code == 0
+
+
 def test_plan_and_ceiling_use_the_providers_prices(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def expected(*options: str) -> Decimal:
         (row,) = cli(*COURSE, "--model", "claude-sonnet-5-5", "--dry-run", "--json", *options).json()
