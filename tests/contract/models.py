@@ -55,7 +55,8 @@ def variables(name: str, url: str, folder: Path) -> dict[str, str]:
 
 def _account(url: str, folder: Path) -> Path:
     """A service account whose tokens come from this machine."""
-    path = folder / "account.json"
+    # A worker may come back to a module whose server, and so whose address, is another one by then.
+    path = folder / f"account-{url.rpartition(':')[2]}.json"
     if not path.exists():
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         pem = key.private_bytes(
