@@ -46,6 +46,24 @@ class Window:
         self.page.goto(self.served.url + path)
         return self.page
 
+    def ready(self) -> Page:
+        """Wait until the page's scripts have run, as a hand would that is slower than a test's; the page."""
+        self.page.wait_for_load_state("load")
+        return self.page
+
+    def press(self, *keys: str) -> None:
+        """Press keys, one after the other, on a page whose scripts have run."""
+        for key in keys:
+            self.ready().keyboard.press(key)
+
+    def slow(self, milliseconds: int) -> None:
+        """Answer each request of this window so much later, its scripts too."""
+        network = self.page.context.new_cdp_session(self.page)
+        network.send("Network.enable")
+        network.send("Network.setCacheDisabled", {"cacheDisabled": True})
+        speed = {"downloadThroughput": -1, "uploadThroughput": -1}
+        network.send("Network.emulateNetworkConditions", {"offline": False, "latency": milliseconds, **speed})
+
     def findings(self) -> list[str]:
         """What axe-core finds wrong on the page as it is."""
         if not _AXE.exists():

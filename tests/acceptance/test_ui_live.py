@@ -56,22 +56,16 @@ def test_lost_connection_is_said_and_mends_itself(root: Path, window: Window) ->
 def test_keys_lead_through_the_list_and_can_be_switched_off(root: Path, window: Window) -> None:
     runs = [completed_run(root), failed_run(root)]
     page = window.open()
-    page.keyboard.press("?")
+    window.press("?")
     expect(page.locator("#keys")).to_be_visible()
     assert window.findings() == []
-    page.keyboard.press("?")
+    window.press("?")
     expect(page.locator("#keys")).to_be_hidden()
-    page.keyboard.press("j")
-    page.keyboard.press("j")
-    page.keyboard.press("k")
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
+    window.press("j", "j", "k", "j", "Enter")
     page.wait_for_url(f"**/runs/{runs[1]}")
-    page.keyboard.press("g")
-    page.keyboard.press("r")
+    window.press("g", "r")
     page.wait_for_url(window.served.url)
-    page.keyboard.press("?")
+    window.press("?")
     page.get_by_label("Keys off").check()
-    page.keyboard.press("?")
-    page.keyboard.press("j")
+    window.press("?", "j")
     assert page.evaluate("document.activeElement.closest('[data-row]')") is None

@@ -29,12 +29,6 @@ def heading(page: Page) -> str:
     return page.locator("#lesson-head").inner_text()
 
 
-def press(page: Page, key: str) -> None:
-    """Press a key once the page listens."""
-    page.wait_for_load_state("load")
-    page.keyboard.press(key)
-
-
 def test_lessons_are_approved_and_edited_by_keys_and_published_so(
     cli: Cli, root: Path, out: Path, run: str, window: Window
 ) -> None:
@@ -42,23 +36,22 @@ def test_lessons_are_approved_and_edited_by_keys_and_published_so(
     expect(page.locator("#queue-head")).to_have_text("0 of 2 approved")
     assert page.frame_locator("iframe[name=lesson]").locator("h1").inner_text() in heading(page)
     # The name is asked for once: the form does not go without it.
-    press(page, "a")
+    window.press("a")
     expect(page.locator(".decide [name=by]")).to_be_focused()
     page.keyboard.type("M. Reid")
-    press(page, "Escape")
-    press(page, "a")
+    window.press("Escape", "a")
     expect(page.locator("#queue-head")).to_have_text("1 of 2 approved")
     assert heading(page).startswith("Lesson 2")
-    press(page, "u")
+    window.press("u")
     expect(page.locator("[data-key=u]")).to_be_disabled()
-    press(page, "k" if page.locator("[data-key=k]").count() else "j")
+    window.press("k" if page.locator("[data-key=k]").count() else "j")
     expect(page.locator("#lesson-head")).to_contain_text("Lesson 1")
-    press(page, "u")
+    window.press("u")
     expect(page.locator("#queue-head")).to_have_text("0 of 2 approved")
-    press(page, "a")
+    window.press("a")
     expect(page.locator("#queue-head")).to_have_text("1 of 2 approved")
     page.locator("#part").select_option("c1.q1")
-    press(page, "e")
+    window.press("e")
     # What is typed at once goes into the first field: a page that focuses nothing takes letters for its keys.
     expect(page.get_by_label("Question", exact=True)).to_be_focused()
     field = page.get_by_label("Explanation")
@@ -67,7 +60,7 @@ def test_lessons_are_approved_and_edited_by_keys_and_published_so(
     expect(page.locator("#checks .agrees")).to_be_visible()
     expect(page.locator("#checks ins")).to_have_text(NEW)
     assert window.findings() == []
-    press(page, "Control+Enter")
+    window.press("Control+Enter")
     expect(page.locator("#queue-head")).to_have_text("2 of 2 approved")
     assert cli("lessons", "--resume", run).code == 0
     published = next((out / "course_c84775-draft").glob("answers/02-*.html"))
@@ -89,7 +82,7 @@ def test_edit_that_fails_its_checks_is_told_at_once_and_what_was_typed_is_kept(
     # Gone and come back, also over a restart of the browser's page: nothing typed is lost.
     page.goto(page.url.partition("&edit")[0])
     page.locator("#part").select_option("c1.q1")
-    press(page, "e")
+    window.press("e")
     expect(page.get_by_label("Answer", exact=True)).to_have_value("123456789")
     page.locator("#edit [name=by]").fill("M. Reid")
     page.get_by_role("button", name="Check and save").click()
@@ -102,6 +95,19 @@ def test_edit_that_fails_its_checks_is_told_at_once_and_what_was_typed_is_kept(
     expect(page.locator("#queue-head")).to_have_text("1 of 2 approved")
 
 
+def test_what_is_typed_before_the_script_runs_is_kept(run: str, window: Window) -> None:
+    edit = f"runs/{run}/review?item=1&edit=c1.q1"
+    page = window.open(edit)
+    page.get_by_label("Explanation").fill("Kept from before.")
+    window.slow(1_000)
+    page.goto(window.served.url + edit, wait_until="commit")
+    page.get_by_label("Question", exact=True).fill("Typed at once.")
+    assert not page.evaluate("document.readyState === 'complete'"), "the script was not slow"
+    window.ready()
+    expect(page.get_by_label("Explanation")).to_have_value("Kept from before.")
+    expect(page.get_by_label("Question", exact=True)).to_have_value("Typed at once.")
+
+
 def test_who_looks_sees_what_another_decides_and_is_told_when_too_late(root: Path, run: str, window: Window) -> None:
     page = window.open(f"runs/{run}/review?item=2")
     expect(page.locator("#connection")).to_contain_text("Live")
@@ -110,14 +116,13 @@ def test_who_looks_sees_what_another_decides_and_is_told_when_too_late(root: Pat
     expect(page.locator("#queue-head")).to_have_text("1 of 2 approved")
     expect(page.locator("#queue .current")).to_contain_text("A. Lee")
     page.locator(".decide [name=by]").fill("M. Reid")
-    press(page, "Escape")
-    press(page, "a")
+    window.press("Escape", "a")
     expect(page.locator("#say")).to_contain_text("A. Lee decided about lesson 2: approved")
     assert window.errors.pop().startswith("Failed to load resource: the server responded with a status of 409")
-    press(page, "r")
+    window.press("r")
     expect(page.locator("#note")).to_be_focused()
     page.keyboard.type("Shorter, please.")
-    press(page, "Control+Enter")
+    window.press("Control+Enter")
     expect(page.locator("#queue-head")).to_contain_text("1 to be made again")
     assert CourseReview.of(store, run).lesson(2).status == "redo"
 

@@ -61,7 +61,7 @@ def test_ten_thousand_runs_are_paged_filtered_and_selected_over_pages(root: Path
     expect(page.locator("#choice-head")).to_have_text("Delete 2 runs?")
     expect(page.locator(".say")).to_contain_text("stays on the account: $0.15")
     assert window.findings() == []
-    page.get_by_role("button", name="Delete 2 runs").click()
+    window.ready().get_by_role("button", name="Delete 2 runs").click()
     expect(page.locator("#chosen")).to_be_hidden()
     assert not [name for name in (names[1], names[51]) if (root / name).exists()]
     page.get_by_role("link", name="Clear filters").first.click()
@@ -76,6 +76,7 @@ def test_killed_process_is_seen_without_a_reload_and_its_run_resumed(
     url = f"files:{root}"
     begun = start(["run", f"{tmp_path / 'slow.py'}:PIPELINE", "--yes"], url)
     page = window.open()
+    window.slow(700)
     row = page.locator(f"#run-{begun.run}")
     expect(row).to_contain_text("running")
     expect(page).to_have_title("1 running: Runs")
@@ -84,7 +85,8 @@ def test_killed_process_is_seen_without_a_reload_and_its_run_resumed(
     expect(page.locator("#counts")).to_contain_text("process is gone 1")
     page.get_by_label(f"Select {begun.run}").check()
     page.get_by_role("button", name="Resume …").click()
-    page.get_by_role("button", name="Resume 1 run").click()
+    expect(page.locator("#choice-head")).to_have_text("Resume 1 run?")
+    window.ready().get_by_role("button", name="Resume 1 run").click()
     expect(row).to_contain_text("running", timeout=HEARD)
     expect(page.locator("#chosen")).to_be_hidden()
     # Another run is told, and not pushed in under the pointer.
@@ -103,27 +105,23 @@ def test_killed_process_is_seen_without_a_reload_and_its_run_resumed(
 def test_runs_are_chosen_and_opened_by_keys_alone(root: Path, window: Window) -> None:
     names = [completed_run(root), dead_run(root)][::-1]
     page = window.open()
-    page.keyboard.press("j")
-    page.keyboard.press("x")
+    window.press("j", "x")
     expect(page.get_by_label(f"Select {names[0]}")).to_be_checked()
-    page.keyboard.press("j")
-    page.keyboard.press("k")
-    page.keyboard.press("x")
+    window.press("j", "k", "x")
     expect(page.locator("#chosen")).to_be_hidden()
-    page.keyboard.press("x")
+    window.press("x")
     page.locator("#f-q").focus()
     for _ in range(20):
-        page.keyboard.press("Tab")
+        window.press("Tab")
         if page.evaluate("document.activeElement.textContent") == "Delete …":
             break
-    page.keyboard.press("Enter")
+    window.press("Enter")
     expect(page.locator("#choice-head")).to_have_text("Delete 1 run?")
-    page.keyboard.press(".")
-    page.keyboard.press("Enter")
+    window.press(".", "Enter")
     expect(page.locator("tbody tr")).to_have_count(1)
-    page.keyboard.press("/")
+    window.press("/")
     page.keyboard.type("physics")
-    page.keyboard.press("Enter")
+    window.press("Enter")
     expect(page.locator("caption")).to_contain_text("1 run matches")
 
 

@@ -23,7 +23,7 @@ def test_course_is_made_lost_resumed_reviewed_and_published(root: Path, out: Pat
     page.get_by_label("Lessons, 1 to 120").fill("3")
     page.get_by_label("Publish only what was reviewed").check()
     expect(page.locator("#plan h2")).to_contain_text("3 lessons by offline", timeout=PATIENCE)
-    page.keyboard.press("Escape")
+    window.press("Escape")
     page.get_by_role("button", name="Start").click()
     page.wait_for_url("**/runs/*", timeout=PATIENCE)
     store = open_store(f"files:{root}")
@@ -33,9 +33,9 @@ def test_course_is_made_lost_resumed_reviewed_and_published(root: Path, out: Pat
     expect(page.locator("#status")).to_contain_text("process is gone", timeout=PATIENCE)
 
     page.locator("h1").click()
-    page.keyboard.press(".")
+    window.press(".")
     expect(page.get_by_role("button", name="Resume")).to_be_focused()
-    page.keyboard.press("Enter")
+    window.press("Enter")
     expect(page.locator("#status")).to_contain_text("waits for a person", timeout=PATIENCE)
     assert window.findings() == []
 
@@ -47,8 +47,7 @@ def test_course_is_made_lost_resumed_reviewed_and_published(root: Path, out: Pat
         page.get_by_role("button", name="Approve").click()
     expect(page.locator("#queue-head")).to_have_text("2 of 3 approved", timeout=PATIENCE)
     page.locator("#part").select_option("c1.q1")
-    page.keyboard.press("Escape")
-    page.keyboard.press("e")
+    window.press("Escape", "e")
     page.get_by_label("Explanation").fill(NEW)
     expect(page.locator("#checks .agrees")).to_be_visible(timeout=PATIENCE)
     page.get_by_role("button", name="Check and save").click()

@@ -53,7 +53,8 @@
   if (draft) {
     const name = `draft ${draft.dataset.draft}`;
     const kept = JSON.parse(sessionStorage[name] || "{}");
-    all("[name^='at:']", draft).forEach((field) => (field.value = kept[field.name] ?? field.value));
+    const untouched = all("[name^='at:']", draft).filter((field) => field.value === field.defaultValue);
+    untouched.forEach((field) => (field.value = kept[field.name] ?? field.value));
     draft.addEventListener("input", () => {
       sessionStorage[name] = JSON.stringify(Object.fromEntries(new FormData(draft)));
     });
@@ -135,7 +136,7 @@
       formData.delete("run");
       kept.forEach((run) => formData.append("run", run));
     });
-    $("[data-clears]")?.addEventListener("submit", () => delete sessionStorage.chosen);
+    $("[data-clears]")?.addEventListener("submit", () => (kept.clear(), show()));
     document.addEventListener("htmx:after:swap", show);
     show();
   }
