@@ -39,11 +39,12 @@ def remove(store: Store, account: Account, going: Removal) -> None:
     Raises:
         RunNotFound, RunLocked: As Store.delete.
     """
-    from pipeline.engine.store_limits import settle_amounts, slice_amounts
+    from pipeline.engine.store_limits import left_open, settle_amounts, slice_amounts
 
     amounts: list[tuple[str, Decimal]] = []
     if going.sums is not None:
-        amounts = slice_amounts(store, going.run, load(store, going.run).slices)
+        left = left_open(store, account, going.run, load(store, going.run))
+        amounts = slice_amounts(store, going.run, left)
     retention.remove(store, account, going)
     settle_amounts(account, amounts)
 

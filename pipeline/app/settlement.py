@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 
 from pipeline.app.start import Confirm
-from pipeline.app.stores import words_of
+from pipeline.app.stores import open_store, words_of
 from pipeline.clock import SystemClock
 from pipeline.cost.ledger import LedgerRow, rows
 from pipeline.cost.reconciliation import Bounds, most, shares
 from pipeline.engine.amendment import amend
 from pipeline.engine.batch_ledger import requests
-from pipeline.engine.store_limits import settle_slices
-from pipeline.errors import ConfigError, NeedsConfirmation
+from pipeline.engine.store_limits import left_open, settle_dead, settle_slices
+from pipeline.errors import ConfigError, NeedsConfirmation, StoreError
+from pipeline.records.budgets import LimitStanding
 from pipeline.records.charge import EXACT, in_full
 from pipeline.records.kinds import ChargeSettled, Fact
 from pipeline.records.run import RunState
@@ -143,7 +145,25 @@ def settle(
         found.extend(choose(name, rows(records(store, name))))
         return [ChargeSettled(each.row.seq, f"{each.usd:f}", by, corrects=each.row.settled) for each in found]
 
-    settle_slices(store, account, name, amend(store, name, SystemClock(), decide).slices)
+    state = amend(store, name, SystemClock(), decide)
+    settle_slices(store, account, name, left_open(store, account, name, state))
+    return found
+
+
+def standings_now(url: str | None) -> Sequence[LimitStanding]:
+    """Return how the limits of a store stand, once what processes that died had reserved is given back.
+
+    Raises:
+        StoreError: The account cannot be read.
+    """
+    store, now = open_store(url), SystemClock().now()
+    account = store.account()
+    found = account.standings(now)
+    if any(each.tally.reserved for each in found):
+        # A store that this process may only read is shown as it is.
+        with suppress(StoreError):
+            settle_dead(store, account, min(each.window.first for each in found))
+        found = account.standings(now)
     return found
 
 

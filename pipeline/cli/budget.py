@@ -61,7 +61,9 @@ def set_limit(labels: tuple[str, ...], per: str, usd: Decimal, store: str | None
 @common_options
 def list_limits(store: str | None, as_json: bool) -> None:
     """List the limits: what is spent, reserved and left now."""
-    standings = open_account(store).standings(SystemClock().now())
+    from pipeline.app.settlement import standings_now
+
+    standings = standings_now(store)
     tell((each.to_json() for each in standings), _lines(standings), as_json=as_json)
 
 
@@ -92,4 +94,4 @@ def _lines(standings: Sequence[LimitStanding]) -> Iterator[str]:
     head = ["Label", "Per", "Since", "Limit", "Spent", "Reserved", "Left"]
     yield table(head, rows, right=head[3:])
     if any(each.tally.reserved for each in standings):
-        yield "Reserved: worst cases of calls that are out, or of processes that died; it counts until it is settled."
+        yield "Reserved: room that runs under way hold for their calls, and calls of dead ones whose cost is not known."

@@ -81,9 +81,10 @@ def _store_limits(setup: Setup, recorder: Recorder) -> store_limits.StoreLimits 
     account = setup.account
     if account is None or (limit is None and not paid):
         return None
-    owner, url = host(), str(getattr(setup.store, "url", ""))
+    url, me = str(getattr(setup.store, "url", "")), host()
+    process = f"{me['host']}:{me['pid']}:{iso(setup.clock.now())}"
     return store_limits.StoreLimits(
-        account, limit, setup.clock, f"{owner['host']}:{owner['pid']}:{iso(setup.clock.now())}",
+        account, limit, setup.clock, store_limits.owner_words(process, recorder.journal.run_id, recorder.owner),
         note=lambda name, day, usd: recorder.append(DayReserved(name, day, str(usd)), sync=False),
         labels=recorder.state.labels, words="" if url in ("", default_store()) else store_words(url),
         free=lambda day: store_limits.settle_dead(setup.store, account, day),

@@ -23,7 +23,7 @@ from pipeline.engine.result import RunResult
 from pipeline.engine.setup import ActiveRun, Definition, Setup, host, recorded
 from pipeline.engine.sources import Sources, fresh, missing_param
 from pipeline.engine.stop import Stop, run_with_signals
-from pipeline.engine.store_limits import settle_slices
+from pipeline.engine.store_limits import Slices, left_open, settle_slices
 from pipeline.engine.takeover import ResumeOptions, TakeOver, other_graph, record_repairs
 from pipeline.engine.tasks import error_facts, made_by_other_code
 from pipeline.engine.watches import watching_store
@@ -66,7 +66,7 @@ class Engine:
         self._setup = setup
         self._nodes = list(definition.graph.nodes)
         #: Slices of the day that dead owners of the run left open.
-        self._left: Mapping[str, tuple[str, int]] = {}
+        self._left: Slices = {}
 
     def start(
         self,
@@ -155,7 +155,7 @@ class Engine:
                 journal.close()
                 return done
             taking.confirm_risks(retry_unknown=wish.retry_unknown)
-            self._left = dict(builder.state.slices)
+            self._left = left_open(setup.store, setup.account, run_id, builder.state)
             taking.record(wish, missing_values.find(setup.store, builder.state), gap)
             before = spent(builder.state)
             settle_slices(setup.store, setup.account, run_id, self._left)

@@ -2,7 +2,8 @@
 
 A slice is larger than one call, so that not every call locks the account. What a slice did not use is given back
 when it is closed. Runs without a limit reserve as well, so that the limit of another counts what they spend. A
-process that dies leaves its slices open: they count in full until its run, or one that needs the room, settles them.
+process that dies leaves its slices open: they count in full until its run, one that needs the room, or a look at the
+limits settles them. Each slice names its run and the owner in it: one that died before it noted a slice made no call.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from pipeline.errors import BudgetExceeded, CheckpointCorrupt, Pause, RunNotFoun
 from pipeline.records.budgets import Limit, LimitStanding, window_of
 from pipeline.records.charge import dollars, in_full
 from pipeline.records.codec import Record
-from pipeline.records.kinds import CallStarted
+from pipeline.records.kinds import CallStarted, DayReserved
+from pipeline.records.run import RunState
 from pipeline.store.base import Account, Head, Store
 from pipeline.store.reader import load, records
 
@@ -66,7 +68,7 @@ class StoreLimits:
     #: only limits that were set on the account refuse it.
     day_limit: Decimal | None
     clock: Clock
-    #: "host:pid:start" of this process.
+    #: This process and the run (owner_words).
     owner: str
     #: Called with each slice (id, day, amount) before it is used.
     note: Callable[[str, str, Decimal], object] = lambda name, day, usd: None
@@ -280,9 +282,58 @@ def _day(moment: datetime) -> str:
 
 #: (UTC day, owner): what one owner spent on one day.
 _Share = tuple[str, int]
+#: Slice → whose spend it holds; None: nobody's.
+Slices = Mapping[str, _Share | None]
 
 
-def settle_slices(store: Store, account: Account | None, run: str, slices: Mapping[str, _Share]) -> None:
+def owner_words(process: str, run: str, seq: int) -> str:
+    """Return how a slice names its owner on the account.
+
+    Args:
+        process: "host:pid:start".
+        seq: The owner's mark in the records of the run.
+    """
+    return f"{process} {seq} {run}"
+
+
+def _owners(open_: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
+    """Yield (slice, run, owner's mark) of open slices; those of earlier versions do not say it."""
+    for name, owner in open_.items():
+        _, seq, run = [*owner.split(" ", 2), "", ""][:3]
+        if seq.isdecimal() and run:
+            yield name, run, int(seq)
+
+
+def left_open(
+    store: Store, account: Account | None, run: str, state: RunState, open_: Mapping[str, str] | None = None
+) -> Slices:
+    """Return the slices that owners of a run (or sub-journal) may have left open, all of them gone.
+
+    Those that it notes, and those that the account says are its own: of these, what no owner had noted before it died
+    holds no call.
+
+    Args:
+        open_: As Account.open_slices, looked up before the state; None: it is looked up.
+    """
+    found: dict[str, _Share | None] = dict(state.slices)
+    if account is None or not state.owner:
+        return found
+    # Where the account cannot be read they stay open, which errs on the safe side.
+    with contextlib.suppress(StoreError):
+        known = account.open_slices(state.started_at[:10]) if open_ is None else open_
+        its = {name for name, its_run, mark in _owners(known) if its_run == run and mark <= state.owner} - found.keys()
+        if its:
+            noted = {
+                each.fact.slice: (each.fact.day, each.owner)
+                for each in records(store, run) if isinstance(each.fact, DayReserved)
+            }  # fmt: skip
+            owners = {noted[name][1] for name in its & noted.keys()}
+            found |= {name: share for name, share in noted.items() if share[1] in owners}
+            found |= dict.fromkeys(its - noted.keys())
+    return found
+
+
+def settle_slices(store: Store, account: Account | None, run: str, slices: Slices) -> None:
     """Settle the slices of owners of a run that are certainly dead; what cannot be read still counts in full.
 
     May be repeated once more is known: what was open then, and counted at its worst, may have ended.
@@ -308,21 +359,28 @@ def settle_amounts(account: Account, amounts: Iterable[tuple[str, Decimal]]) -> 
                 raise
 
 
-def slice_amounts(store: Store, run: str, slices: Mapping[str, _Share]) -> list[tuple[str, Decimal]]:
+def slice_amounts(store: Store, run: str, slices: Slices) -> list[tuple[str, Decimal]]:
     """Return by the records of a run what its slices are settled with; one whose cost is not known is left out."""
     return list(_amounts(slices, _costs(records(store, run)))) if slices else []
 
 
 def settle_dead(store: Store, account: Account, day: str) -> None:
-    """Settle the slices of all runs without a living owner that were touched on a day or later ("": ever)."""
-    for head in store.heads(lambda document: _may_be_dead(document, day)):
-        if head.owned or head.corrupt:
+    """Settle the slices of all runs without a living owner that were touched on a day or later ("": ever).
+
+    Raises:
+        StoreError: The account or the store cannot be read.
+    """
+    open_ = account.open_slices(day)
+    runs = {run for _, run, _ in _owners(open_)}
+    for head in store.heads(lambda document: _may_be_dead(document, day) or document.get("run_id") in runs):
+        if head.owned or head.corrupt or not (head.gone or head.run_id in runs):
             continue
         try:
             state = load(store, head.run_id)
             # A new owner may have come between: then its calls were not all read.
-            if state.slices and state.detail == "running" and _untouched(store, head, state.seq):
-                settle_slices(store, account, head.run_id, state.slices)
+            left = left_open(store, account, head.run_id, state, open_)
+            if left and _untouched(store, head, state.seq):
+                settle_slices(store, account, head.run_id, left)
         except (CheckpointCorrupt, RunNotFound, SchemaTooNew):
             continue
 
@@ -367,19 +425,21 @@ def _costs(run: Iterable[Record]) -> dict[_Share, Decimal | None]:
     return costs
 
 
-def _amounts(slices: Mapping[str, _Share], costs: Mapping[_Share, Decimal | None]) -> Iterator[tuple[str, Decimal]]:
+def _amounts(slices: Slices, costs: Mapping[_Share, Decimal | None]) -> Iterator[tuple[str, Decimal]]:
     """Return what each slice is settled with: the first of an owner's day takes all of it, the others nothing.
 
     Room is taken just before a call is recorded: what has no slice of its day came, at midnight, out of one before.
     """
     spent: dict[_Share, Decimal | None] = {}
     for (day, owner), cost in costs.items():
-        share = max((each for each in slices.values() if each[1] == owner and each[0] <= day), default=(day, owner))
+        its = (each for each in slices.values() if each is not None and each[1] == owner and each[0] <= day)
+        share = max(its, default=(day, owner))
         before = spent.get(share, Decimal(0))
         spent[share] = None if before is None or cost is None else before + cost
     done: set[_Share] = set()
-    for name, share in slices.items():
-        cost = spent.get(share, Decimal(0))
+    for name, held in slices.items():
+        cost = Decimal(0) if held is None else spent.get(held, Decimal(0))
         if cost is not None:
-            yield name, Decimal(0) if share in done else cost
-            done.add(share)
+            yield name, Decimal(0) if held in done else cost
+        if held is not None:
+            done.add(held)

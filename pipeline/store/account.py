@@ -48,6 +48,8 @@ class Sums:
     def __init__(self) -> None:
         #: Slice → (UTC day, labels, reserved or settled amount, whether it is settled).
         self.slices: dict[str, tuple[str, str, Decimal, bool]] = {}
+        #: Open slice → whom it is reserved for.
+        self.owners: dict[str, str] = {}
         #: UTC day → labels → their sum.
         self.tallies: dict[str, dict[str, SpendTally]] = {}
         self.limits: dict[tuple[str, str], Limit] = {}
@@ -64,9 +66,11 @@ class Sums:
             raise ValueError(found)
         if kind == "reserved":
             self._set(fact["slice"], fact["day"], fact.get("labels", ""), amount(fact["usd"]), settled=False)
+            self.owners[fact["slice"]] = str(fact.get("owner", ""))
         elif kind == "settled" and fact["slice"] in self.slices:
             day, labels, *_ = self.slices[fact["slice"]]
             self._set(fact["slice"], day, labels, amount(fact["usd"]), settled=True)
+            self.owners.pop(fact["slice"], None)
         elif kind == "limit_set":
             limit = Limit.from_json(fact)
             self.limits[limit.key] = limit
@@ -129,6 +133,11 @@ class FileAccount:
             if slice_id not in self._sums.slices:
                 raise unknown_slice(slice_id)
             self._append(fd, {"kind": "settled", "slice": slice_id, "usd": str(usd)})
+
+    def open_slices(self, since: str = "") -> Mapping[str, str]:
+        self._look()
+        self._refuse_senseless()
+        return {name: owner for name, owner in self._sums.owners.items() if self._sums.slices[name][0] >= since}
 
     def total(self, day: date) -> Decimal:
         self._look()

@@ -247,8 +247,8 @@ class Account(Protocol):
         """Reserve `usd` for the UTC day of `at`; the slice's id, or None if the day would pass `limit`.
 
         Nor may a limit that was set and fits `labels` be passed by what is settled and reserved in its window. As one
-        step over all processes of the store, whatever days their clocks show. `owner` is "host:pid:start"; a dead
-        owner's open slices count at their full amount.
+        step over all processes of the store, whatever days their clocks show. `owner` names the process and the run
+        (engine.store_limits.owner_words); a dead owner's open slices count at their full amount.
 
         Args:
             limit: None: it was spent already, so no limit is asked.
@@ -273,6 +273,9 @@ class Account(Protocol):
 
     def settle(self, slice_id: str, usd: Decimal) -> None:
         """Set a slice to what it cost (at most what was reserved, or the truth if more); again where more is known."""
+
+    def open_slices(self, since: str = "") -> Mapping[str, str]:
+        """Return the slices of a UTC day and later ("": ever) that are not settled: id → the owner it was given."""
 
     def total(self, day: date) -> Decimal:
         """Return settled spend plus open slices of that UTC day."""

@@ -114,6 +114,12 @@ class BackendAccount:
 
         self._change(self._day_of(slice_id), close)
 
+    def open_slices(self, since: str = "") -> Mapping[str, str]:
+        days = [each for each in self._known_days() if each >= since]
+        rows = zip(days, self._all([f"account/{each}" for each in days]), strict=True)
+        known = (self._slices(each, row[0]) for each, row in rows if row is not None)
+        return {name: owner for slices in known for name, (owner, *_) in slices.items() if owner}
+
     def total(self, day: date) -> Decimal:
         found = self._backend.get(f"account/{day.isoformat()}")
         return _sum(self._slices(day.isoformat(), found[0])) if found else Decimal(0)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+from pipeline import open_account
+from pipeline.clock import SystemClock
+from tests.acceptance.dots import wait_for
 from tests.said import Cli
 from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer
@@ -67,3 +73,74 @@ def test_course_stops_at_its_team_s_limit_and_continues_once_it_is_raised(cli: C
     lines = [row for row in cli("cost", "--by", "label", "--json").json() if row["type"] == "line"]
     assert [row["key"] for row in lines] == ["team=maths"]
     assert Decimal(str(lines[0]["cost_usd"])) == server.bill.usd
+
+
+_DYING = """
+import os, signal, sys
+from pipeline.cli.main import main
+from pipeline.store.account import FileAccount
+from pipeline.store.ledger import BackendAccount
+for kind in (FileAccount, BackendAccount):
+    def reserve(*arguments, real=kind.reserve):
+        real(*arguments)
+        os.kill(os.getpid(), signal.SIGKILL)
+    kind.reserve = reserve
+main(sys.argv[1:])
+"""
+
+
+def reserved(cli: Cli, *store: str) -> Decimal:
+    (row,) = cli("budget", "list", "--json", *store).json()
+    return Decimal(str(row["reserved_usd"]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "freed_by"),
+    [
+        ("files", "a look"), ("sqlite", "a look"), ("files", "the run itself"), ("files", "another run"),
+        ("sqlite", "deletion"),
+    ],
+)  # fmt: skip
+def test_killed_before_it_notes_its_reservation_it_keeps_no_room(
+    cli: Cli, server: BillingServer, tmp_path: Path, kind: str, freed_by: str
+) -> None:
+    url = f"{kind}:{tmp_path / 'here'}"
+    at = ("--store", url)
+    cli("budget", "set", "--per", "total", "--usd", "4", *at)
+    died = subprocess.run([sys.executable, "-c", _DYING, *COURSE, *at], check=False, timeout=60, capture_output=True)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    assert server.bill.requests == 0
+    (left,) = open_account(url).standings(SystemClock().now())
+    assert left.tally.reserved > Decimal("0.1")
+    (run,) = (row["run_id"] for row in cli("list", "--json", *at).json())
+    if freed_by == "a look":
+        assert reserved(cli, *at) == 0
+    elif freed_by == "deletion":
+        assert cli("delete", run, "--yes", *at).code == 0
+    elif freed_by == "the run itself":
+        assert cli("lessons", "--resume", run, "--yes", *at).code == 0
+    else:
+        # Room for no call beside what the dead one holds.
+        cli("budget", "set", "--per", "total", "--usd", str(left.tally.reserved), *at)
+        cli(*COURSE, "--force", *at)
+        assert server.bill.requests > 0
+    (now,) = open_account(url).standings(SystemClock().now())
+    assert (now.tally.reserved, now.tally.spent) == (0, server.bill.usd)
+
+
+@pytest.mark.parametrize("kind", ["files", "sqlite"])
+def test_look_frees_nothing_that_a_living_run_holds(cli: Cli, server: BillingServer, tmp_path: Path, kind: str) -> None:
+    at = ("--store", f"{kind}:{tmp_path / 'here'}")
+    cli("budget", "set", "--per", "total", "--usd", "40", *at)
+    server.latency = 60
+    going = subprocess.Popen([sys.executable, "-m", "pipeline", *COURSE, *at], stderr=subprocess.PIPE, text=True)
+    try:
+        wait_for(lambda: server.bill.requests > 0)
+        assert reserved(cli, *at) == reserved(cli, *at) > 0
+    finally:
+        going.kill()
+        going.communicate()
+    # The one call that is out may have been billed: it counts at its worst, and nothing more.
+    (call,) = (row for row in cli("cost", "--json", *at).json() if row["type"] == "total")
+    (row,) = cli("budget", "list", "--json", *at).json()
+    assert (row["reserved_usd"], row["spent_usd"]) == (0, call["at_most_usd"])

@@ -97,6 +97,14 @@ def test_what_is_settled_is_spent_also_late_and_above_its_reservation(account: A
     assert take(account, "0", MATHS) is None
 
 
+def test_open_slices_say_for_whom_they_are_reserved_until_they_are_settled(account: Account) -> None:
+    before, now = take(account, "0.5", days=-1), take(account, "0.5", MATHS)
+    assert account.open_slices() == {before: ME, now: ME}
+    assert account.open_slices(AT.date().isoformat()) == {now: ME}
+    account.settle(str(before), Decimal(0))
+    assert account.open_slices() == {now: ME}
+
+
 def test_a_day_s_limit_and_one_of_a_window_hold_together(account: Account) -> None:
     account.set_limit(limit("", "month", "100"))
     assert account.reserve(ME, Decimal(10), AT, LIMIT)

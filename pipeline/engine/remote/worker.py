@@ -31,7 +31,7 @@ from pipeline.engine.remote.parcels import ProcessCache, Tools, own_url, resolve
 from pipeline.engine.setup import ActiveRun, Setup, host
 from pipeline.engine.sources import Scope, Sources, fact_at
 from pipeline.engine.step import StepContext
-from pipeline.engine.store_limits import settle_slices
+from pipeline.engine.store_limits import left_open, settle_slices
 from pipeline.engine.takeover import record_repairs
 from pipeline.errors import BudgetExceeded, ConfigError, Pause, PipelineError
 from pipeline.graph.model import Graph
@@ -139,7 +139,7 @@ class _PartTask:
         emit = Emitter(clock)
         recorder = PartRecorder(self._journal, builder, clock, owner=0, nodes=(), warn=lambda text: None)
         record_repairs(self._journal, recorder)
-        left = dict(builder.state.slices)
+        left = left_open(self._store, self._store.account(), self._journal.run_id, builder.state)
         recorder.owner = recorder.append(TaskTaken(spec["path"], spec["task"], spec["attempt"], host()))
         options = {**spec["options"], "max_cost_usd": spec["usd"]}
         setup = Setup(

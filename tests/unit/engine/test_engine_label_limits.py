@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from pipeline import Event, RunResult
 from pipeline.app.removals import removals, remove
-from pipeline.engine.store_limits import StoreLimits, Ticket, settle_slices
-from pipeline.errors import BudgetExceeded
+from pipeline.engine.store_limits import StoreLimits, Ticket, settle_dead, settle_slices
+from pipeline.errors import BudgetExceeded, WriteFailed
 from pipeline.records.budgets import Limit, LimitStanding
 from pipeline.records.charge import Charge
 from pipeline.records.kinds import CallEnded, CallStarted, DayReserved
@@ -238,3 +238,16 @@ def test_call_that_leaves_at_midnight_counts_out_of_the_slice_that_it_was_admitt
     dead = write(store, lines)
     settle_slices(store, account, dead, load(store, dead).slices)
     assert account.total(evening.date()) == Decimal("0.25")
+
+
+def test_slice_that_could_not_be_closed_at_the_end_of_its_run_is_closed_later_with_what_it_cost() -> None:
+    class Stuck(MemoryAccount):
+        def settle(self, slice_id: str, usd: Decimal) -> None:
+            raise WriteFailed("disk full")
+
+    store = limited(Decimal(5), "total")
+    result = run(store, 3, account=Stuck(FakeClock(), store.memory))
+    assert (result.status, standing(store.account()).tally.spent) == ("completed", 0)
+    settle_dead(store, store.account(), "")
+    after = standing(store.account()).tally
+    assert (after.reserved, after.spent) == (0, result.spent.usd)
