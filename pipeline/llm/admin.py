@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from pipeline.errors import CredentialMissing, ModelError, ModelRejected, ModelUnavailable
 from pipeline.llm.faults import redact
+from pipeline.llm.look_ups import within
 from pipeline.providers import ANTHROPIC, PROVIDERS
 
 #: Holds the admin key.
@@ -125,7 +126,9 @@ class AdminReports:
 
         headers = {"x-api-key": self._key, "anthropic-version": _VERSION}
         try:
-            response = self._client.get(self._base + path, params=dict(asked), headers=headers)
+            response = within(
+                _SECONDS, lambda: self._client.get(self._base + path, params=dict(asked), headers=headers)
+            )
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             text = redact(f"{type(error).__name__}: {error}", [self._key])
             message = f"The provider's usage report is unavailable: {text}"

@@ -17,7 +17,8 @@ from pipeline.llm.base import Message, ModelInfo, Request
 from pipeline.llm.batches import AnthropicBatches
 from pipeline.llm.clients import can_log_in, is_log_in, is_regional, make_client, sdk_errors, secrets_of
 from pipeline.llm.faults import from_connection, from_status, no_reply, redact
-from pipeline.llm.stream import CHECK_SECONDS, StreamedModel, listed, unknown, unsure
+from pipeline.llm.look_ups import CHECK_SECONDS, bound
+from pipeline.llm.stream import StreamedModel, listed, unknown, unsure
 from pipeline.llm.wire import Heard, parameters
 from pipeline.providers import ANTHROPIC, Provider, provider_of
 
@@ -62,7 +63,7 @@ class AnthropicModel(StreamedModel):
         self._made_from = {"base_url": base_url, "deadline_seconds": deadline_seconds, "provider": provider}
         self._own_key = api_key is not None
         # A redirect would carry the key to another host.
-        http = anthropic.DefaultHttpxClient(follow_redirects=False)
+        http = anthropic.DefaultHttpxClient(follow_redirects=False, event_hooks={"response": [bound]})
         # The SDK does not close a client of ours.
         weakref.finalize(self, http.close)
         self._client = make_client(self.provider, http, api_key=api_key, base_url=base_url)
@@ -72,13 +73,12 @@ class AnthropicModel(StreamedModel):
         #: Returns the input tokens of a request, free (`AnthropicBatches.count`); None where the provider counts none.
         self.count_tokens: Callable[[Request], int] | None = asks.count if self.provider.counts else None
 
-    def check(self) -> ModelInfo:
-        """Look the model up; free. See `Model.check`."""
+    def _looked_up(self) -> ModelInfo:
         if not self._can_log_in():
             other = "" if "claude" in self.model_id else " --provider openai asks an OpenAI-compatible endpoint."
             raise CredentialMissing(f"No credential for {self.model_id} is set.", hint=self.provider.login + other)
         if self.provider.lists:
-            return self._looked_up()
+            return self._retrieved()
         if self.count_tokens is None:
             return unsure(self.model_id, self.provider.name, f"{self.provider.title} has no free look-up")
         try:
@@ -94,7 +94,7 @@ class AnthropicModel(StreamedModel):
         """Free connections."""
         self._client.close()
 
-    def _looked_up(self) -> ModelInfo:
+    def _retrieved(self) -> ModelInfo:
         import anthropic
 
         models = self._client.with_options(timeout=CHECK_SECONDS).models

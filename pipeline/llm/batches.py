@@ -10,6 +10,7 @@ from pipeline.errors import CredentialMissing, ModelError, ModelRejected, ModelU
 from pipeline.llm.base import Batch, BatchList, BatchResult, Reply, Request
 from pipeline.llm.clients import is_log_in, sdk_errors
 from pipeline.llm.faults import from_connection, from_status, http_date, redact
+from pipeline.llm.look_ups import within
 from pipeline.llm.wire import Heard, parameters
 from pipeline.providers import Provider
 
@@ -70,7 +71,8 @@ class AnthropicBatches:
 
     def results(self, batch_id: str) -> Iterator[BatchResult]:
         rows = iter(self._asked(lambda client: client.messages.batches.results(batch_id)))
-        while (row := self._asked(lambda _: next(rows, None))) is not None:
+        # Many and long, so no time is set for them together.
+        while (row := self._translated(lambda: next(rows, None))) is not None:
             yield self._result(row)
 
     def since(self, moment: datetime | None) -> BatchList:
@@ -114,11 +116,14 @@ class AnthropicBatches:
         return sent
 
     def _asked(self, ask: Callable[[anthropic.Anthropic], Any], seconds: float = _LOOK_SECONDS) -> Any:
-        """Return what the provider answers; raise its errors as ours."""
+        """Return what the provider answers within so many seconds in all; raise its errors as ours."""
+        return self._translated(lambda: within(seconds, lambda: ask(self._client.with_options(timeout=seconds))))
+
+    def _translated(self, ask: Callable[[], Any]) -> Any:
         import anthropic
 
         try:
-            found = ask(self._client.with_options(timeout=seconds))
+            found = ask()
         except anthropic.APIStatusError as error:
             told = from_status(error, reply=None, secrets=self._secrets(), provider=self._provider)
             told.data["seen_at"] = _time_of(error.response)

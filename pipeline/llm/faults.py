@@ -228,6 +228,9 @@ def from_connection(
 ) -> ModelError:
     """Return the error of a connection: not made (billed "no"), or lost after sending ("unknown", "partial")."""
     cause = error.__cause__ or error
+    if isinstance(cause, ModelError):
+        # The SDK takes what a hook of ours raises for a lost connection.
+        return cause
     name = type(cause).__name__
     text = redact(str(cause) or name, secrets)
     data: dict[str, Any] = {"type": name, "retry_after": None, "stops_run": False}

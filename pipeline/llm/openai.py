@@ -16,7 +16,8 @@ from pipeline.extras import is_installed, not_installed
 from pipeline.llm.base import ModelInfo, Request
 from pipeline.llm.clients import sdk_errors
 from pipeline.llm.faults import Told, from_connection, from_status, redact
-from pipeline.llm.stream import CHECK_SECONDS, StreamedModel, listed
+from pipeline.llm.look_ups import CHECK_SECONDS, bound
+from pipeline.llm.stream import StreamedModel, listed
 from pipeline.llm.wire import Heard, Transform, merged, sendable, sendable_schema
 from pipeline.providers import OPENAI, provider_of
 from pipeline.records.kinds import REFUSAL
@@ -76,7 +77,7 @@ class OpenAIModel(StreamedModel):
         #: Where it is asked; "": at OpenAI itself.
         self.address = address or ""
         # A redirect would carry the key to another host.
-        http = openai.DefaultHttpxClient(follow_redirects=False)
+        http = openai.DefaultHttpxClient(follow_redirects=False, event_hooks={"response": [bound]})
         weakref.finalize(self, http.close)
         try:
             self._client = openai.OpenAI(
@@ -85,8 +86,8 @@ class OpenAIModel(StreamedModel):
         except (openai.OpenAIError, ValueError) as error:
             raise CredentialMissing(redact(str(error), [key]), hint=self.provider.login) from None
 
-    def check(self) -> ModelInfo:
-        """Look for the model in the endpoint's list; free. See `Model.check`."""
+    def _looked_up(self) -> ModelInfo:
+        """Look for the model in the endpoint's list."""
         import openai
 
         client = self._client.with_options(timeout=CHECK_SECONDS)

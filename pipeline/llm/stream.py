@@ -11,15 +11,15 @@ from functools import partial
 from typing import Any
 
 from pipeline.errors import ConfigError, ModelError, ModelRejected
+from pipeline.llm import look_ups
 from pipeline.llm.base import ModelInfo, Reply, Request
 from pipeline.llm.clients import cloud_errors, is_log_in
 from pipeline.llm.faults import broken_off, from_connection, from_status, limits, no_credential, no_reply, redact
 from pipeline.llm.wire import Body, Deadline, Heard
 from pipeline.providers import Provider
 
-#: Longest wait for a connection, and for the free look-up, in seconds.
+#: Longest wait for a connection, in seconds.
 CONNECT_SECONDS = 10.0
-CHECK_SECONDS = 30.0
 #: Names of models that answer no messages, as gateways list them.
 _SILENT = re.compile(r"embed|rerank|whisper|moderation|transcribe|tts|dall-e|image|audio|realtime", re.IGNORECASE)
 #: How alike a name must be to be meant; names shown where none is.
@@ -82,7 +82,15 @@ class StreamedModel:
         reason = self._too_late() if deadline.passed else "the stream ended without a stop reason"
         raise broken_off(reason, reply=heard.partial())
 
+    def check(self) -> ModelInfo:
+        """Look the model up, free and bounded in time. See `Model.check`."""
+        return look_ups.within(look_ups.CHECK_SECONDS, self._looked_up)
+
     # What a wire format knows.
+
+    def _looked_up(self) -> ModelInfo:
+        """Look the model up. Raises as `Model.check`."""
+        raise NotImplementedError
 
     def _can_log_in(self) -> bool:
         """Return whether there is a credential, or none is needed."""
