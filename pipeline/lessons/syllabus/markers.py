@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 _BULLETS = "•●○◦▪■□▫‣⁃∙·➢➤►▶▸✓✔❖◆◇♦⬧★☆⦁⚫◾→»\uf0b7\uf0a7\uf0d8\uf0fc\uf076"
 #: These stand in texts too, so that a space must follow.
-_DASHES = "–—*+-"
+_DASHES = "–—−‒―*+-"
+#: The first of a list that a viewer put behind its heading, from the column beside it; the next one begins a line.
+_FIRST_BEHIND = re.compile(r"(?P<head>\S.*?)\s+(?P<item>(?P<open>\(?)(?P<first>[ai])\)\s\S.*)")
 #: These never stand in a text: what comes after one on the same line is another item.
 _INNER_BULLET = re.compile(r"\s+(?=[•●▪■◆♦⬧⦁\uf0b7\uf0a7]\s*\S)")
 _TICK_BOX = re.compile(r"\[[ xX]?\]\s+")
-_CODE = r"[A-Z]{1,8}[ -]?\d{1,4}[A-Za-z]?(?:[.-]\w{1,4})*|\d{1,2}(?:\.[A-Z]{1,4})+(?:\.\w{1,3})+"
+_HEADING_WORDS = (
+    "unit|module|topic|section|theme|chapter|part|area|key area|strand|component|paper|domain|block|term|learning aim|"
+    "unité|thème|chapitre|unidad|bloque|tema|kapitel|thema|lernfeld"
+)
+#: B1.2, SCN 3-13a; 3.NF.A.1, CCSS.MATH.CONTENT.8.EE.A.1, MS-PS1-1; AC9M7N01. Not "GRADE 7", which is no code.
+_CODE = (
+    rf"(?!(?i:{_HEADING_WORDS}|year|grade|level|stage|week|lesson|page)\b)(?=\S*\d|[A-Z]+ \d)(?:"
+    r"[A-Z]{1,8}[ -]?\d{1,4}[A-Za-z]?(?:[.-]\w{1,4})*|(?:\d{1,2}|[A-Z]{1,8})(?:[.-][A-Z]{1,10}\d{0,2})+(?:[.-]\w{1,3})+"
+    r"|[A-Z]{2}\d[A-Z\d]{4,})"
+)
+#: A code behind a text: "Calculate volumes (ACMMG160)".
+CODE_BEHIND = re.compile(
+    r"(?P<text>.*\S)\s*[(\[](?P<code>(?=\S*[A-Z])(?=\S*\d)[A-Z\d][\w.-]{4,}|[A-Z]{2,} \d[\w.-]+)[)\]]\.?"
+)
 _ROMAN = r"[ivx]{1,5}|[IVX]{1,5}"
 _OF_LISTS = r"(?:(?P<code>{0})[{1}]|\((?P<inner>{0})\))\s+(?P<rest>\S.*)"
 #: Kinds of mark, as `Marker` has them, in the order in which they are looked for. Codes: B1.2, SCN 3-13a, 3.NF.A.1.
@@ -30,20 +45,14 @@ _KINDS = tuple(
         ("letter", _OF_LISTS.format("[A-Za-z]", ".)")),
     )
 )
-_ALONE = re.compile(
-    rf"[{_BULLETS}{_DASHES}]|\d{{1,3}}(?:\.\d{{1,3}})+\.?|\d{{1,3}}[.)]?|\(?[a-z]\)|\([ivx]+\)"
-    r"|[A-Z]{1,5}\d+(?:\.\d+)+|\d{1,2}(?:\.[A-Z]{1,4})+(?:\.\w{1,3})+"
-)
-_HEADING_WORDS = (
-    "unit|module|topic|section|theme|chapter|part|area|key area|strand|component|paper|domain|block|term|unité|thème|"
-    "chapitre|unidad|tema|kapitel|thema|lernfeld"
-)
+_ALONE = re.compile(rf"[{_BULLETS}{_DASHES}]|\d{{1,3}}(?:\.\d{{1,3}})+\.?|\d{{1,3}}[.)]?|\(?[a-z]\)|\([ivx]+\)")
 _HEADING_WORD = re.compile(rf"(?i)({_HEADING_WORDS})\s+(\d{{1,2}}([.]\d{{1,2}})*|[A-Z]|[IVX]{{1,4}})(?![\w])")
 _MARKDOWN_HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<rest>.*?)\s*#*")
 _BOLD = re.compile(r"(\*\*|__)(?P<rest>[^*_]+)\1:?")
 #: "Students should be able to:", "By the end of this unit, learners will know:".
 LEAD_IN = re.compile(
     r"(?i)(.*\b(students?|pupils?|learners?|candidates?|children|you)\b.*\b(should|will|must|can|need|learn)\b.*"
+    r"|.*\b(élèves?|schüler\w*|lernenden?|alumn\w+|estudiantes|sgoilearan)\b.*"
     r"|(by the end of|on completion of|having completed)\b.*)"
 )
 
@@ -101,7 +110,8 @@ def mark_of(text: str, used: frozenset[str]) -> Marker | None:
 def used_marks(texts: Iterable[str]) -> frozenset[str]:
     """Return which doubtful marks these lines use: those that several of them have; numbers alone where they rise."""
     every = [(kind, found) for text in texts for kind, found in _found(text)]
-    times = Counter(_doubt(kind, found) for kind, found in every)
+    # The same code twice is a word: "CO2".
+    times = Counter(doubt for doubt, _ in {(_doubt(kind, found), found["code"] or found) for kind, found in every})
     bare = [int(found["code"]) for kind, found in every if kind == "bare"]
     chapters = {int(found["code"].split(".")[0]) for kind, found in every if kind == "decimal"}
     rising = sum(now == before + 1 for before, now in pairwise(bare)) >= 2 or chapters & set(bare)
@@ -122,14 +132,28 @@ def _doubt(kind: str, found: re.Match[str]) -> str:
     return kind if kind == "bare" else ""
 
 
-def apart(text: str) -> list[str]:
-    """Return the items of a line that holds several, each with its bullet."""
+def apart(text: str, after: Sequence[str]) -> list[str]:
+    """Return what stands on a line that holds several items, each with its mark.
+
+    Args:
+        after: The lines that come next.
+    """
+    if found := _FIRST_BEHIND.fullmatch(text):
+        second = f"{found['open']}{'b' if found['first'] == 'a' else 'ii'}) "
+        if any(line.startswith(second) for line in after):
+            return [found["head"], found["item"]]
     return _INNER_BULLET.split(text)
 
 
-def is_alone(text: str) -> bool:
-    """Say whether a line is a mark whose text stands on the next line, as PDF viewers copy it."""
-    return bool(_ALONE.fullmatch(text))
+def is_alone(text: str, used: frozenset[str]) -> bool:
+    """Say whether a line is a mark whose text stands on the next line, as PDF viewers copy it.
+
+    Args:
+        used: Doubtful marks that the source uses.
+    """
+    return bool(_ALONE.fullmatch(text)) or any(
+        kind == "code" and found["rest"] == "…" and _doubt(kind, found) in used for kind, found in _found(f"{text} …")
+    )
 
 
 def is_heading_word(text: str) -> bool:

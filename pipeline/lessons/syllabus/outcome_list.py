@@ -11,7 +11,7 @@ from pipeline.errors import CatalogueError
 from pipeline.files import read_regular
 from pipeline.frameworks import named_framework
 from pipeline.lessons.syllabus.course_file import course_file
-from pipeline.lessons.syllabus.table import is_table, markdown_table, read_table
+from pipeline.lessons.syllabus.table import is_table, read_markdown, read_table
 from pipeline.lessons.syllabus.text import read_outcomes
 from pipeline.lessons.syllabus.tree import ListItem, SourceTree, groups_of
 
@@ -86,11 +86,11 @@ def read_list(path: Path, subject: str, level: str, *, title: str = "", encoding
 def _read(text: str, end: str) -> SourceTree:
     if end in (".csv", ".tsv"):
         return read_table(text, "\t" if end == ".tsv" else "")
-    if end == ".md" and (table := markdown_table(text)):
-        return read_table(table, "|")
+    if end == ".md":
+        return read_markdown(text)
     if is_table(text):
         return read_table(text)
-    return read_outcomes(text, markdown=end == ".md")
+    return read_outcomes(text)
 
 
 def _source(path: Path, encoding: str = "") -> tuple[str, str]:

@@ -24,8 +24,8 @@ _PAGE = re.compile(
 )
 _PAGES = "Page numbers"
 _DIGITS = re.compile(r"\d{1,4}")
-_CONTENTS = re.compile(r".*(\.\s?){4,}\s*\d{1,4}")
-_IMPRINT = re.compile(r"(?i)(©|\(c\)\s|copyright\b|https?://\S+$|www\.\S+$).*")
+_CONTENTS = re.compile(r"(?P<text>.*?)\s*(\.\s?){4,}\s*\d{1,4}")
+_IMPRINT = re.compile(r"(?i)(©|\(c\)\s(copyright|crown|\d{4})|copyright\b|https?://\S+$|www\.\S+$).*")
 #: Pages of a syllabus, at most; lines of a page, at least.
 _MOST_PAGES, _PAGE_LINES = 500, 15
 #: Columns that a tab moves to.
@@ -48,6 +48,10 @@ class TextLine:
     heading: str = ""
     #: An item of its list although it has no marker.
     item: bool = False
+    #: The printed code behind its text.
+    code: str = ""
+    #: Its mark stood on a line of its own: all that comes before the next one is about it.
+    alone: bool = False
 
 
 def page_lines(text: str) -> tuple[list[TextLine], list[str]]:
@@ -56,7 +60,7 @@ def page_lines(text: str) -> tuple[list[TextLine], list[str]]:
     dropped: dict[int, str] = {}
     notes: list[str] = []
     for kind, numbers in (
-        ("Lines of a table of contents", [row.number for row in rows if _CONTENTS.fullmatch(row.text)]),
+        ("Lines of a table of contents", _contents(rows)),
         (_PAGES, _page_numbers(rows, breaks)),
         ("Lines about copyright and web addresses", [row.number for row in rows if _IMPRINT.fullmatch(row.text)]),
     ):
@@ -90,6 +94,17 @@ def _rows(text: str) -> tuple[list[TextLine], set[int]]:
             rows.append(TextLine(number, " ".join(kept.split()), len(line) - len(kept), number > last + 1))
             last = number
     return rows, {number for number, raw in enumerate(whole, 1) if "\f" in raw}
+
+
+def _contents(rows: Sequence[TextLine]) -> list[int]:
+    """Return the lines of a table of contents; where none comes again they are the list, and lose their pages."""
+    found = [(row, line["text"]) for row in rows if (line := _CONTENTS.fullmatch(row.text))]
+    texts = {row.text.casefold() for row in rows}
+    if any(text.casefold() in texts for _, text in found):
+        return [row.number for row, _ in found]
+    for row, text in found:
+        row.text = text
+    return []
 
 
 def _page_numbers(rows: Sequence[TextLine], breaks: set[int]) -> list[int]:

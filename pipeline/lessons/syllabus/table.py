@@ -9,15 +9,20 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from statistics import mean
 from typing import TypeAlias
 
+from pipeline.lessons.syllabus.markers import mark_of
 from pipeline.lessons.syllabus.pages import plain
-from pipeline.lessons.syllabus.text import read_outcomes
+from pipeline.lessons.syllabus.text import bare, read_outcomes, trimmed
 from pipeline.lessons.syllabus.tree import ListItem, SourceTree, lines
 
 _DELIMITERS = ",;\t|"
+#: Stands for a table in its text, with the line that it begins on.
+_TABLE = "table "
+#: Characters of a group's title, fewer than.
+_TITLE = 60
 #: Rows among which the names of the columns are looked for.
 _HEAD_ROWS = 12
 #: What a column is → words that its name may hold, those that decide first coming first.
@@ -55,12 +60,6 @@ def is_table(text: str) -> bool:
     return len(rows) > 1 and _head(rows) is not None and sum(len(row) > 1 for _, row in rows) > len(rows) * 0.8
 
 
-def markdown_table(text: str) -> str:
-    """Return the rows of a text's tables of Markdown, without the line of dashes; "" where it has none."""
-    rows = [line.strip().strip("|") for line in text.splitlines() if line.strip().startswith("|")]
-    return "\n".join(row for row in rows if not re.fullmatch(r"[\s|:-]+", row)) if len(rows) > 2 else ""
-
-
 def read_table(text: str, delimiter: str = "") -> SourceTree:
     """Return the groups, outcomes and points of a table.
 
@@ -72,10 +71,50 @@ def read_table(text: str, delimiter: str = "") -> SourceTree:
         named = len(rows) > 1 and "outcome" in _roles(rows[0][1][0]) and len(rows[0][1][0].split()) < _NAME_WORDS
         cells = {line: " ".join(row[0].split()) for line, row in rows[named:]}
         return read_outcomes("\n".join(cells.get(line, "") for line in range(1, max(cells, default=0) + 1)), cells=True)
+    return _read_rows(rows)
+
+
+def read_markdown(text: str) -> SourceTree:
+    """Return headings, lists and tables of a text in Markdown, each table below the heading that it stands under."""
+    source = text.replace("\r\n", "\n").split("\n")
+    listed = any(mark_of(line.strip(), frozenset()) for line in source)
+    tables: dict[str, SourceTree] = {}
+    notes: list[str] = []
+    for _, block in groupby(enumerate(source, 1), lambda pair: pair[1].lstrip().startswith("|")):
+        rows = [(number, _cells(line.strip())) for number, line in block if line.lstrip().startswith("|")]
+        place, left = (rows[0][0] if rows else 0), [number for number, _ in rows]
+        rows = [row for row in rows if any(re.search(r"[^\s:-]", cell) for cell in row[1])]
+        source[place - 1 : place - 1 + len(left)] = [""] * len(left)
+        if len(rows) > 1 and (_head(rows) or not listed):
+            source[place - 1] = f"- {_TABLE}{place}"
+            tables[f"{_TABLE}{place}"] = _read_rows(rows)
+        elif left:
+            notes.append(f"A table without a column of outcomes was left out ({lines(left)}).")
+    reading = read_outcomes("\n".join(source), markdown=True)
+    notes = [*reading.notes, *dict.fromkeys(note for table in tables.values() for note in table.notes), *notes]
+    return SourceTree(_with_tables(reading.roots, tables), reading.title, notes)
+
+
+def _cells(line: str) -> list[str]:
+    cells = re.split(r"(?<!\\)\|", line.strip("|"))
+    return [bare(re.sub(r"\s*<br\s*/?>\s*", "\n", cell.strip()).replace("\\|", "|")) for cell in cells]
+
+
+def _with_tables(nodes: Sequence[ListItem], tables: Mapping[str, SourceTree]) -> list[ListItem]:
+    found: list[ListItem] = []
+    for node in nodes:
+        table = tables.get(node.text)
+        found += table.roots if table else [replace(node, below=_with_tables(node.below, tables))]
+    return found
+
+
+def _read_rows(rows: Sequence[Row]) -> SourceTree:
     if found := _head(rows):
         place, columns = found
         title = " ".join(cell for _, row in rows[:place] for cell in row if cell)
         head, body = rows[place][1], rows[place + 1 :]
+        if not columns["groups"]:
+            columns = {**columns, "groups": _repeating([row for _, row in body], columns)}
     else:
         title, head, body, columns = "", [], rows, _guessed([row for _, row in rows])
     roots, empty = _tree(body, columns)
@@ -122,7 +161,7 @@ def _evenness(rows: Sequence[Row]) -> tuple[float, int]:
 def _head(rows: Sequence[Row]) -> tuple[int, Columns] | None:
     """Return the place of the row with the columns' names, and what they are; None where no row has such names."""
     for place, (_, row) in enumerate(rows[:_HEAD_ROWS]):
-        if len(row) > 1 and all(len(cell) < 60 for cell in row) and (columns := _named(row)):
+        if len(row) > 1 and all(len(cell) < _TITLE for cell in row) and (columns := _named(row)):
             return place, columns
     return None
 
@@ -165,6 +204,17 @@ def _guessed(rows: Sequence[Sequence[str]]) -> Columns:
     codes = [place for place in filled if all(map(_CODE.fullmatch, cells[place]))][:1]
     groups = [place for place in filled if place < outcome and place not in codes][:2]
     return {"outcomes": [outcome], "groups": groups, "points": [], "codes": codes, "codes of groups": []}
+
+
+def _repeating(rows: Sequence[Sequence[str]], columns: Columns) -> list[int]:
+    """Return the first column of no known name whose short texts repeat from row to row: it groups them."""
+    taken = {place for places in columns.values() for place in places}
+    for place, column in enumerate(zip_longest(*rows, fillvalue="")):
+        runs = [text for text, _ in groupby(column)]
+        short = all(text and len(text) < _TITLE and not _CODE.fullmatch(text) for text in runs)
+        if place not in taken and short and 1 < len(set(runs)) == len(runs) < len(column):
+            return [place]
+    return []
 
 
 def _told(head: Sequence[str], columns: Columns) -> str:
@@ -222,9 +272,13 @@ def _parent(top: ListItem, titles: Sequence[str], code: str, line: int) -> ListI
 
 def _outcomes(row: Sequence[str], line: int, columns: Columns) -> Iterator[ListItem]:
     cell, code = _cell(row, columns["outcomes"]), _cell(row, columns["codes"])
-    nodes = read_outcomes(cell).roots if "\n" in cell else [ListItem(cell)] if cell else []
+    nodes = read_outcomes(cell).roots if _is_list(cell) else [ListItem(trimmed(cell))] if cell else []
     for place, node in enumerate(nodes):
-        yield replace(node, line=line, loose=False, code=(code if place == 0 else "") or node.code)
+        yield replace(node, line=line, heading=False, loose=False, code=(code if place == 0 else "") or node.code)
+
+
+def _is_list(cell: str) -> bool:
+    return "\n" in cell or ((mark := mark_of(cell, frozenset())) is not None and mark.kind == "bullet")
 
 
 def _cell(row: Sequence[str], places: Sequence[int]) -> str:
@@ -234,7 +288,7 @@ def _cell(row: Sequence[str], places: Sequence[int]) -> str:
 
 def _points(cell: str, line: int) -> Iterator[ListItem]:
     """Yield the points of a cell: one a line, or between semicolons."""
-    if "\n" in cell:
+    if _is_list(cell):
         yield from (ListItem(node.text, line, node.code, below=node.below) for node in read_outcomes(cell).roots)
     else:
         yield from (ListItem(part.strip(), line) for part in cell.split(";") if part.strip())

@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise, zip_longest
+from itertools import chain, pairwise, zip_longest
 
 from pipeline.lessons.syllabus.markers import (
+    CODE_BEHIND,
     LEAD_IN,
     Marker,
     apart,
@@ -23,10 +24,14 @@ from pipeline.lessons.syllabus.tree import ListItem, SourceTree, lines
 
 #: A line is as full as this share of the longest before a viewer broke it.
 _FULL = 0.8
-#: Shorter lines (characters) were not broken by the width of a page.
-_NARROW = 45
+#: Shorter lines (characters) were not broken by the width of a page; where some are longer than it is wide, none was.
+_NARROW, _WIDE = 45, 140
+#: Lines among which the second item of a list is looked for.
+_COLUMN = 6
 #: Words of a heading that has no mark of its own.
 _HEADING_WORDS = 9
+#: Words of a label: "Key vocabulary: …".
+_LABEL_WORDS = 3
 #: No text ends with these.
 _GOES_ON = frozenset({
     "a", "an", "the", "of", "to", "in", "on", "by", "for", "with", "from", "and", "or", "as", "at",
@@ -34,7 +39,7 @@ _GOES_ON = frozenset({
     "du", "des", "la", "le", "les", "et", "el", "los", "y",
 })  # fmt: skip
 #: Ends of a sentence that leads into a list.
-_LEADS = (":", "…", "...", "–", "-", " to", " that", " how")
+_LEADS = (":", "…", "...", "–", "-", " to", " that", " how", " können")
 _HYPHEN = re.compile(r"(?P<word>[^\W\d_]+)[-\u00ad‐]$")
 #: Words that keep their hyphen.
 _KEEP = frozenset({
@@ -56,10 +61,11 @@ def read_outcomes(text: str, *, markdown: bool = False, cells: bool = False) -> 
     """
     rows, notes = page_lines(text)
     for row in rows:
-        row.text, row.gap = _bare(row.text) if markdown else row.text, row.gap or cells
-    rows, joined = _whole(_with_marks(_without_rules(rows)), text, cells=cells)
+        row.text, row.gap = bare(row.text) if markdown else row.text, row.gap or cells
+    rows = _with_marks(_without_rules(rows))
+    _find_labels(rows)
+    rows, joined = _whole(rows, text, cells=cells)
     _find_headings(rows)
-    _find_items(rows)
     if hyphens := [word for word in dict.fromkeys(joined) if word]:
         notes.append(f"Words broken at the end of a line were joined: {', '.join(hyphens[:6])}.")
     if joined:
@@ -70,7 +76,7 @@ def read_outcomes(text: str, *, markdown: bool = False, cells: bool = False) -> 
     return SourceTree(roots, title, notes)
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
     """Return a line of Markdown without emphasis and addresses, unless all of it is emphasised."""
     if as_heading(text)[0] == "bold":
         return text
@@ -91,17 +97,17 @@ def _without_rules(rows: Sequence[TextLine]) -> list[TextLine]:
 def _with_marks(rows: Sequence[TextLine]) -> list[TextLine]:
     """Return lines; a mark that stands alone is put before the line after it."""
     found: list[TextLine] = []
-    alone: TextLine | None = None
-    for row in rows:
-        if alone:
-            alone.text += f" {row.text}"
-            alone = None
-        elif len(parts := apart(row.text)) > 1:
-            found += [replace(row, text=part, gap=row.gap and not place) for place, part in enumerate(parts)]
+    used = used_marks(f"{row.text} …" for row in rows)
+    texts = [row.text for row in rows]
+    for place, row in enumerate(rows):
+        if found and found[-1].alone and is_alone(found[-1].text, used):
+            found[-1].text += f" {row.text}"
+        elif len(parts := apart(row.text, texts[place + 1 : place + _COLUMN])) > 1:
+            found += [replace(row, text=part, gap=row.gap and part is parts[0]) for part in parts]
         else:
+            row.alone = is_alone(row.text, used)
             found.append(row)
-            alone = row if is_alone(row.text) else None
-    return found[:-1] if alone else found
+    return [row for row in found if not (row.alone and is_alone(row.text, used))]
 
 
 # --- lines that belong together -----------------------------------------------------------------------
@@ -114,6 +120,7 @@ def _whole(rows: Sequence[TextLine], source: str, *, cells: bool) -> tuple[list[
         row.marker, row.end = mark_of(row.text, used), len(row.text) + row.indent
     _count_chapters(rows)
     width = max((row.end for row in rows), default=0)
+    width = 0 if width > _WIDE else width
     whole: list[TextLine] = []
     joined: list[str] = []
     for row, after in zip_longest(rows, rows[1:]):
@@ -126,6 +133,10 @@ def _whole(rows: Sequence[TextLine], source: str, *, cells: bool) -> tuple[list[
         else:
             row.heading, row.text = heading, text
             whole.append(row)
+    behind = [(row, found) for row in whole if (found := CODE_BEHIND.fullmatch(row.text))]
+    if len(behind) > 1 and len({found["code"] for _, found in behind}) == len(behind):
+        for row, found in behind:
+            row.text, row.code = found["text"], found["code"]
     return whole, joined
 
 
@@ -140,7 +151,7 @@ def _count_chapters(rows: Sequence[TextLine]) -> None:
 
 def _continues(last: TextLine, row: TextLine, width: int) -> bool:
     """Say whether a line goes on with the text of the one before it."""
-    if last.heading.startswith(("#", "bold")):
+    if last.heading.startswith(("#", "bold")) or row.item or CODE_BEHIND.fullmatch(last.text):
         return False
     first, marker = row.text[0], row.marker
     if marker:
@@ -151,19 +162,22 @@ def _continues(last: TextLine, row: TextLine, width: int) -> bool:
     if row.gap:
         return first.islower() and (_is_open(last.text) or last.marker is not None) and last.text[-1] not in ".;:!?"
     if last.heading:
-        return last.heading == "capitals" and row.text.isupper() and last.end >= _FULL * width > _NARROW
+        capitals = last.heading == "capitals" and row.text.isupper() and last.end >= _FULL * width
+        return last.end > _NARROW and (capitals or (last.heading != "capitals" and first.islower()))
     if first.islower() or first in ",;)" or row.text.rstrip(".").isdecimal() or _is_open(last.text):
         return True
-    return last.end >= max(_FULL * width, _NARROW)
+    return width > 0 and last.end >= max(_FULL * width, _NARROW) and last.text[-1] != ":"
 
 
 def _begins_list(last: TextLine, row: TextLine, after: TextLine | None) -> bool:
     """Say whether a line with a capital is a heading, not a name at the end of a sentence: a new list begins after."""
     if after is None or row.marker or row.text[0].islower() or not _could_be_heading(row.text):
         return False
+    if last.text[-1] in ".;!?" and not after.text[0].islower():
+        return True
     if after.marker is None:
         return _is_lead_in(after)
-    return last.text[-1] in ".;!?" or (last.marker is not None and not after.marker.follows(last.marker))
+    return last.marker is not None and not after.marker.follows(last.marker)
 
 
 def _could_be_heading(text: str) -> bool:
@@ -192,37 +206,63 @@ def _joined(text: str, more: str, source: str) -> tuple[str, str]:
 
 def _find_headings(pieces: Sequence[TextLine]) -> None:
     """Mark texts as headings that are such by their place: short, and a list comes next."""
-    listed = any(piece.marker for piece in pieces)
+    _find_numbered(pieces)
+    listed = any(piece.marker or piece.code for piece in pieces if not piece.heading)
     for place, piece in reversed(list(enumerate(pieces))):
-        if piece.marker or piece.heading or _is_lead_in(piece):
+        if piece.marker or piece.heading or piece.item or piece.code or _is_lead_in(piece):
             continue
         after = pieces[place + 1 :]
         following = next((other for other in after if not _is_lead_in(other)), None)
         if piece.text.endswith(":"):
             piece.heading, piece.text = "plain", piece.text.rstrip(": ")
+        elif after and following is after[0] and _begins_cluster(pieces[:place], following):
+            piece.heading = "plain"
         elif following is None or not _could_be_heading(piece.text):
             continue
         elif listed:
-            is_next = following.marker is not None or following.heading != "" or _is_lead_in(after[0])
+            is_next = following.marker or following.heading or following.item or following.code or _is_lead_in(after[0])
             piece.heading = "plain" if is_next or _is_sentence_before_list(after) else ""
         elif piece.gap or place == 0:
             # Blocks of lines: the first of a block is its heading where an empty line stands on both sides of it.
-            block = len(after) > 1 and following.gap and not after[1].gap
+            block = (len(after) > 1 and following.gap and not after[1].gap) or (place == 0 and following.heading)
             piece.heading = "plain" if block else ""
 
 
-def _find_items(pieces: Sequence[TextLine]) -> None:
-    """Make items of lines that have one label in several units, "Grammar: the past": what comes next is not theirs."""
+def _find_labels(rows: Sequence[TextLine]) -> None:
+    """Make items of lines with a label that stands in several units, "Grammar: the past".
+
+    What comes next is not theirs.
+
+    One label over each list names that.
+    """
+    used = used_marks(row.text for row in rows)
+    plain = [place for place, row in enumerate(rows) if mark_of(row.text, used) is None and row.text[0].isupper()]
     labels: dict[str, list[int]] = {}
-    for place, piece in enumerate(pieces):
-        label, colon, _ = piece.text.partition(": ")
-        if piece.heading == "plain" and colon and not is_heading_word(label):
+    for place in plain:
+        label, colon, rest = rows[place].text.partition(": ")
+        if colon and len(label.split()) <= _LABEL_WORDS and not rest[0].isdigit() and not is_heading_word(label):
             labels.setdefault(label.casefold(), []).append(place)
-    again = {place for places in labels.values() if len(places) > 1 for place in places}
-    for places in labels.values():
-        if any(pieces[at].heading and at not in again for at in range(places[0], places[-1])):
-            for at in places:
-                pieces[at].heading, pieces[at].item = "", True
+    again = [places for places in labels.values() if len(places) > 1]
+    if len(again) > 1 or any(set(range(places[0], places[-1])) & set(plain) - set(places) for places in again):
+        for place in chain(*again):
+            rows[place].item = True
+
+
+def _find_numbered(pieces: Sequence[TextLine]) -> None:
+    """Make headings of numbered lines that each have unmarked ones below them: units of a course."""
+    units = [place for place, piece in enumerate(pieces) if piece.marker and piece.marker.kind == "number"]
+    below = [pieces[place + 1] for place in units if place + 1 < len(pieces)]
+    of_words = all(not (piece.marker or piece.heading or piece.text.endswith(".")) for piece in below)
+    if len(below) == len(units) > 1 and of_words and all(_could_be_heading(pieces[place].text) for place in units):
+        for place in units:
+            pieces[place].heading = "plain"
+
+
+def _begins_cluster(before: Sequence[TextLine], following: TextLine) -> bool:
+    """Say whether a line with a code is the first of a part: 8.EE.B.5 after 8.EE.A.2."""
+    last = next((piece.marker for piece in reversed(before) if piece.marker and piece.marker.kind == "code"), None)
+    mark = following.marker
+    return mark is not None and mark.kind == "code" and not (last and mark.follows(last))
 
 
 def _is_sentence_before_list(pieces: Sequence[TextLine]) -> bool:
@@ -237,18 +277,25 @@ def _is_lead_in(piece: TextLine) -> bool:
 def _tree(rows: Sequence[TextLine], notes: list[str]) -> tuple[list[ListItem], str]:
     """Return the nodes that stand below nothing, and the title of the whole where it has one."""
     labels = Counter(row.text for row in rows if row.heading)
+    once = [row for row in rows if row.heading == "plain" and labels[row.text] == 1 and not _ASIDE.fullmatch(row.text)]
+    for row, after in pairwise(rows):
+        if row in once and after in once:
+            row.heading = "over"
+    listed = any(row.marker or row.code for row in rows if not row.heading)
     headings: list[tuple[str, ListItem]] = [("", ListItem("", heading=True))]
     items: list[tuple[TextLine, ListItem]] = []
     for row in rows:
         aside = bool(row.heading and _ASIDE.fullmatch(row.text))
-        label = bool(row.heading and labels[row.text] > 1)
-        code, loose = row.marker.code if row.marker else "", not (row.marker or row.item or row.heading)
-        node = ListItem(_trimmed(row.text), row.number, code, bool(row.heading), loose)
+        label = bool(row.heading and (labels[row.text] > 1 or _COLUMN_NAMES.fullmatch(row.text)))
+        code, loose = (row.marker.code if row.marker else "") or row.code, not (row.marker or row.item or row.heading)
+        belongs = loose and bool(items) and items[-1][0].alone and bool(items[-1][1].code)
+        loose = loose and listed and not (belongs or row.code)
+        node = ListItem(trimmed(row.text), row.number, code, bool(row.heading), row.heading == "over", loose)
         if row.heading:
             headings, items = _above(headings, _LABEL if aside or label else row.heading), []
         elif row.marker:
             items = _open_items(items, row, row.marker)
-        parent = items[-1][1] if items and row.marker else headings[-1][1]
+        parent = items[-1][1] if items and (row.marker or belongs) else headings[-1][1]
         if aside:
             notes.append(f'What stands below "{row.text}" was left out (line {row.number}).')
             headings.append((_LABEL, node))
@@ -263,20 +310,25 @@ def _tree(rows: Sequence[TextLine], notes: list[str]) -> tuple[list[ListItem], s
     return _titled(headings[0][1].below)
 
 
-def _trimmed(text: str) -> str:
+def trimmed(text: str) -> str:
     """Return a text without what ends an item of a list in print: a semicolon, "; and", the stop of one sentence."""
     text = _END.sub("", text)
     return text.removesuffix(".") if text.find(". ") < 0 and not text.endswith("..") else text
 
 
 #: Kinds of headings, the highest first; those in words stand among each other as they first appear.
-_RANKS = ("#1", "#2", "#3", "#4", "#5", "#6", "word", "capitals", "bold", "plain", "label")
+_RANKS = ("#1", "#2", "#3", "#4", "#5", "#6", "word", "capitals", "bold", "over", "plain", "label")
 #: A heading that stands again and again, "Statutory requirements", is none of its own: it labels what is below another.
 _LABEL = _RANKS[-1]
+#: What stands over the columns or lists of a syllabus names none of its parts.
+_COLUMN_NAMES = re.compile(
+    r"(?i)((topics?|(subject )?content|(learning )?(outcomes?|objectives?|aims)|guidance|clarification|syllabus links"
+    r"|and)\b[\s,/]*)+"
+)
 #: Labels of what is said to teachers, not to be learned.
 _ASIDE = re.compile(
     r"(?i)(notes|guidance|notes and guidance|non-statutory( guidance)?|teach(er|ing) (notes|guidance)"
-    r"|suggested (activities|resources)|resources|prior learning)( \(.*\))?"
+    r"|suggested (activities|resources)|resources|prior learning|assessment|homework)( \(.*\))?"
 )
 
 
@@ -291,11 +343,12 @@ def _above(headings: Sequence[tuple[str, ListItem]], kind: str) -> list[tuple[st
 
 def _titled(roots: list[ListItem]) -> tuple[list[ListItem], str]:
     """Return the nodes without the title of the whole: a first heading of nothing, or the only one of its kind."""
-    if len(roots) > 1 and roots[0].heading and not roots[0].below:
-        return roots[1:], roots[0].text
-    if len(roots) == 1 and roots[0].heading and any(node.heading for node in roots[0].below):
-        return roots[0].below, roots[0].text
-    return roots, ""
+    titles: list[str] = []
+    while len(roots) > 1 and roots[0].heading and not roots[0].below and (roots[0].over or not titles):
+        titles, roots = [*titles, roots[0].text], roots[1:]
+    while len(roots) == 1 and roots[0].heading and any(node.heading for node in roots[0].below):
+        titles, roots = [*titles, roots[0].text], roots[0].below
+    return roots, " – ".join(titles)
 
 
 def _open_items(
@@ -309,5 +362,5 @@ def _open_items(
         return [pair for pair in items if marker.code.startswith(f"{pair[1].code}.") and pair[1].code]
     if marker.kind == "bullet":
         # Of bullets that nobody closed, those further to the right cannot be above it.
-        return [pair for pair in items if pair[1].code or pair[0].indent <= row.indent]
+        return [pair for pair in items if (pair[0].marker and pair[0].marker.code) or pair[0].indent <= row.indent]
     return list(items)

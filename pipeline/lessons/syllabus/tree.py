@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from pipeline.lessons.course import MAX_LINE
 
@@ -29,6 +30,8 @@ class ListItem:
     code: str = ""
     #: It cannot be an outcome itself.
     heading: bool = False
+    #: A heading over headings.
+    over: bool = False
     #: Neither marked as an item nor a heading: an item only where its heading has no other.
     loose: bool = False
     below: list[ListItem] = field(default_factory=list)
@@ -129,12 +132,16 @@ def _dropped(nodes: list[ListItem], notes: list[str]) -> list[ListItem]:
 
 def _split(group: ListItem, *, deep: bool) -> Iterator[ListItem]:
     """Yield a group, or, where headings stand within it, each of them as one that carries both titles."""
-    inner = [low for low in group.below if low.below and (deep or _height(low) >= _FLOORS)]
-    rest = [low for low in group.below if low not in inner]
-    if rest:
-        yield replace(group, below=rest)
-    for low in inner:
-        yield from _split(replace(low, text=f"{group.text} – {low.text}", code=low.code), deep=False)
+
+    def apart(low: ListItem) -> bool:
+        # What stands below a bullet are its points.
+        return bool(low.below) and (low.heading or bool(low.code)) and (deep or group.over or _height(low) >= _FLOORS)
+
+    for inner, nodes in groupby(group.below, apart):
+        if not inner:
+            yield replace(group, below=list(nodes))
+        for low in nodes if inner else ():
+            yield from _split(replace(low, text=f"{group.text} – {low.text}"), deep=False)
 
 
 def _outcome(node: ListItem, notes: list[str]) -> ListItem:
