@@ -291,4 +291,4 @@ def _points(cell: str, line: int) -> Iterator[ListItem]:
     if _is_list(cell):
         yield from (ListItem(node.text, line, node.code, below=node.below) for node in read_outcomes(cell).roots)
     else:
-        yield from (ListItem(part.strip(), line) for part in cell.split(";") if part.strip())
+        yield from (ListItem(part.strip(), line) for part in cell.split(";") if any(map(str.isalpha, part)))

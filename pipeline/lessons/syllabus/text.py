@@ -121,12 +121,14 @@ def _whole(rows: Sequence[TextLine], source: str, *, cells: bool) -> tuple[list[
     _count_chapters(rows)
     width = max((row.end for row in rows), default=0)
     width = 0 if width > _WIDE else width
+    # Where nothing is marked, a full stop ends an outcome.
+    ends = ":" if any(row.marker for row in rows) else ":.;"
     whole: list[TextLine] = []
     joined: list[str] = []
     for row, after in zip_longest(rows, rows[1:]):
         heading, text = as_heading(row.text) if row.marker is None else ("", row.marker.rest)
         last = whole[-1] if whole and not heading and not cells else None
-        if last and _continues(last, row, width) and not _begins_list(last, row, after):
+        if last and _continues(last, row, width, ends) and not _begins_list(last, row, after):
             last.text, word = _joined(last.text, row.text, source)
             last.end = row.end
             joined.append(word)
@@ -149,7 +151,7 @@ def _count_chapters(rows: Sequence[TextLine]) -> None:
             row.marker = replace(one, kind="decimal")
 
 
-def _continues(last: TextLine, row: TextLine, width: int) -> bool:
+def _continues(last: TextLine, row: TextLine, width: int, ends: str) -> bool:
     """Say whether a line goes on with the text of the one before it."""
     if last.heading.startswith(("#", "bold")) or row.item or CODE_BEHIND.fullmatch(last.text):
         return False
@@ -166,7 +168,7 @@ def _continues(last: TextLine, row: TextLine, width: int) -> bool:
         return last.end > _NARROW and (capitals or (last.heading != "capitals" and first.islower()))
     if first.islower() or first in ",;)" or row.text.rstrip(".").isdecimal() or _is_open(last.text):
         return True
-    return width > 0 and last.end >= max(_FULL * width, _NARROW) and last.text[-1] != ":"
+    return width > 0 and last.end >= max(_FULL * width, _NARROW) and last.text[-1] not in ends
 
 
 def _begins_list(last: TextLine, row: TextLine, after: TextLine | None) -> bool:
@@ -276,7 +278,7 @@ def _is_lead_in(piece: TextLine) -> bool:
 
 def _tree(rows: Sequence[TextLine], notes: list[str]) -> tuple[list[ListItem], str]:
     """Return the nodes that stand below nothing, and the title of the whole where it has one."""
-    labels = Counter(row.text for row in rows if row.heading)
+    labels = Counter(row.text for row in rows if not row.marker)
     once = [row for row in rows if row.heading == "plain" and labels[row.text] == 1 and not _ASIDE.fullmatch(row.text)]
     for row, after in pairwise(rows):
         if row in once and after in once:
@@ -292,16 +294,16 @@ def _tree(rows: Sequence[TextLine], notes: list[str]) -> tuple[list[ListItem], s
         loose = loose and listed and not (belongs or row.code)
         node = ListItem(trimmed(row.text), row.number, code, bool(row.heading), row.heading == "over", loose)
         if row.heading:
-            headings, items = _above(headings, _LABEL if aside or label else row.heading), []
+            above = _above(headings, _LABEL if aside or label else row.heading)
+            # A label within a list, "Supplement", does not end it.
+            headings, items = above, items if label and len(above) == len(headings) else []
         elif row.marker:
             items = _open_items(items, row, row.marker)
         parent = items[-1][1] if items and (row.marker or belongs) else headings[-1][1]
         if aside:
             notes.append(f'What stands below "{row.text}" was left out (line {row.number}).')
             headings.append((_LABEL, node))
-        elif label:
-            headings.append((_LABEL, parent))
-        else:
+        elif not label:
             parent.below.append(node)
             if row.heading:
                 headings.append((row.heading, node))
@@ -344,7 +346,8 @@ def _above(headings: Sequence[tuple[str, ListItem]], kind: str) -> list[tuple[st
 def _titled(roots: list[ListItem]) -> tuple[list[ListItem], str]:
     """Return the nodes without the title of the whole: a first heading of nothing, or the only one of its kind."""
     titles: list[str] = []
-    while len(roots) > 1 and roots[0].heading and not roots[0].below and (roots[0].over or not titles):
+    listed = any(root.below or not root.heading for root in roots)
+    while listed and len(roots) > 1 and roots[0].heading and not roots[0].below and (roots[0].over or not titles):
         titles, roots = [*titles, roots[0].text], roots[1:]
     while len(roots) == 1 and roots[0].heading and any(node.heading for node in roots[0].below):
         titles, roots = [*titles, roots[0].text], roots[0].below

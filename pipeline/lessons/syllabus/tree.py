@@ -16,7 +16,10 @@ _FLOORS = 3
 _SENTENCES = re.compile(r"(?<=[.;!?])\s+")
 
 #: How long a unit takes: "(6 lessons)". A title is more than that.
-_TIME = re.compile(r"(?i)(?<=\w)\s*[(\[](?:about |~)?\d+(?:\s?[-–]\s?\d+)?\s?(?:lesson|period|hour|hr|week|day)s?[)\]]")
+_TIME = re.compile(
+    r"(?i)(?<=\w)\s*[(\[](?:about |ca\.? |~)?\d+(?:\s?[-–]\s?\d+)?\s?"
+    r"(?:(?:lesson|period|hour|hr|week|day|heure|hora)s?|Std\.|h)[)\]]"
+)
 
 
 @dataclass
@@ -55,7 +58,10 @@ def groups_of(reading: SourceTree, title: str) -> tuple[list[ListItem], list[str
         title: Of the group of outcomes that have no heading.
     """
     notes: list[str] = []
-    roots = _dropped(reading.roots, notes)
+    # A list of topics alone: they are what there is to teach.
+    roots = _dropped(reading.roots, notes) or [
+        replace(root, heading=False) for root in reading.roots[1:] and reading.roots
+    ]
     while len(roots) == 1 and roots[0].heading and _height(roots[0]) > _FLOORS:
         roots = roots[0].below
     headed, alone = _parted(roots)

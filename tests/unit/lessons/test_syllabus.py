@@ -156,6 +156,16 @@ TEXTS: list[tuple[str, str, Tree]] = [
      {"Learning outcomes": [
          ("1 Atoms", ["describe the structure of the atom in words of science", "define mass", "explain isotopes"]),
          ("2 Bonding", ["draw molecules", "compare them"]), "3 Rates"]}),
+    ("labels within lists of numbers",
+     "1 Cells\n1.1 Parts\nCore\n1 Draw cells\n2 Name parts\nSupplement\n3 Explain ribosomes\n1.2 Uses\nCore\n"
+     "1 State one\nSupplement\n2 Explain it\n2 Heat\n2.1 Metals\nCore\n1 Compare metals\n",
+     {"Cells – Parts": ["1 Draw cells", "2 Name parts", "3 Explain ribosomes"],
+      "Cells – Uses": ["1 State one", "2 Explain it"], "Heat – Metals": ["1 Compare metals"]}),
+    ("topics alone", "Topic 1: Cells\nTopic 2: Heat\n", {"Learning outcomes": ["Topic 1: Cells", "Topic 2: Heat"]}),
+    ("unmarked sentences as wide as a page",
+     "Chemical reactions: equations and what they say.\nAcids and bases: definitions and properties.\n",
+     {"Learning outcomes": ["Chemical reactions: equations and what they say",
+                            "Acids and bases: definitions and properties"]}),
     ("outcomes with their pages", "Theme 1: Markets\n1.1 Explain choice ....... 4\n1.2 Draw curves ........ 6\n"
      "Theme 2: The UK\n2.1 Measure growth ....... 14\n",
      {"Theme 1: Markets": ["1.1 Explain choice", "1.2 Draw curves"], "Theme 2: The UK": ["2.1 Measure growth"]}),
@@ -412,10 +422,15 @@ def test_framework_that_a_list_names_is_not_left_blank(
 
 def test_lessons_that_a_unit_takes_are_no_part_of_its_title(tmp_path: Path) -> None:
     found = understood(
-        tmp_path, "Unit 1: Cells (6 lessons)\n• one\nUnit 2: Heat [2–3 weeks]\n• two\nUnit 3\n• (3 hours)\n"
+        tmp_path,
+        "Unit 1: Cells (6 lessons)\n• one\nUnit 2: Heat [2–3 weeks]\n• two\nUnit 3\n• (3 hours)\n"
+        "Unit 4 (ca. 18 Std.)\n• d\n",
     )
-    assert tree(found.groups) == {"Unit 1: Cells": ["One"], "Unit 2: Heat": ["Two"], "Unit 3": ["(3 hours)"]}
-    assert 'Times in titles were left out: "(6 lessons)", "[2–3 weeks]" (lines 1, 3).' in found.notes
+    wanted = {"Unit 1: Cells": ["One"], "Unit 2: Heat": ["Two"], "Unit 3": ["(3 hours)"], "Unit 4": ["D"]}
+    assert tree(found.groups) == wanted
+    assert (
+        'Times in titles were left out: "(6 lessons)", "[2–3 weeks]", "(ca. 18 Std.)" (lines 1, 3, 7).' in found.notes
+    )
 
 
 _BITS = (
