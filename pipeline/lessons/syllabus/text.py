@@ -24,8 +24,8 @@ from pipeline.lessons.syllabus.tree import ListItem, SourceTree, lines
 
 #: A line is as full as this share of the longest before a viewer broke it.
 _FULL = 0.8
-#: Shorter lines (characters) were not broken by the width of a page; where some are longer than it is wide, none was.
-_NARROW, _WIDE = 45, 140
+#: Shorter lines (characters) were not broken by the width of a page.
+_NARROW = 45
 #: Lines among which the second item of a list is looked for.
 _COLUMN = 6
 #: Words of a heading that has no mark of its own.
@@ -119,16 +119,16 @@ def _whole(rows: Sequence[TextLine], source: str, *, cells: bool) -> tuple[list[
     for row in rows:
         row.marker, row.end = mark_of(row.text, used), len(row.text) + row.indent
     _count_chapters(rows)
-    width = max((row.end for row in rows), default=0)
-    width = 0 if width > _WIDE else width
-    # Where nothing is marked, a full stop ends an outcome.
-    ends = ":" if any(row.marker for row in rows) else ":.;"
+    plain = [row.text[0].islower() for row in rows if row.marker is None]
+    # Outcomes of no mark may all begin with small letters; else such a line shows that lines were broken.
+    small = len(plain) == len(rows) and sum(plain) > len(plain) / 2
+    width = max(row.end for row in rows) if any(plain) and not small else 0
     whole: list[TextLine] = []
     joined: list[str] = []
     for row, after in zip_longest(rows, rows[1:]):
         heading, text = as_heading(row.text) if row.marker is None else ("", row.marker.rest)
         last = whole[-1] if whole and not heading and not cells else None
-        if last and _continues(last, row, width, ends) and not _begins_list(last, row, after):
+        if last and _continues(last, row, width, small=small) and not _begins_list(last, row, after):
             last.text, word = _joined(last.text, row.text, source)
             last.end = row.end
             joined.append(word)
@@ -151,7 +151,7 @@ def _count_chapters(rows: Sequence[TextLine]) -> None:
             row.marker = replace(one, kind="decimal")
 
 
-def _continues(last: TextLine, row: TextLine, width: int, ends: str) -> bool:
+def _continues(last: TextLine, row: TextLine, width: int, *, small: bool) -> bool:
     """Say whether a line goes on with the text of the one before it."""
     if last.heading.startswith(("#", "bold")) or row.item or CODE_BEHIND.fullmatch(last.text):
         return False
@@ -166,9 +166,9 @@ def _continues(last: TextLine, row: TextLine, width: int, ends: str) -> bool:
     if last.heading:
         capitals = last.heading == "capitals" and row.text.isupper() and last.end >= _FULL * width
         return last.end > _NARROW and (capitals or (last.heading != "capitals" and first.islower()))
-    if first.islower() or first in ",;)" or row.text.rstrip(".").isdecimal() or _is_open(last.text):
+    if (first.islower() and not small) or first in ",;)" or row.text.rstrip(".").isdecimal() or _is_open(last.text):
         return True
-    return width > 0 and last.end >= max(_FULL * width, _NARROW) and last.text[-1] not in ends
+    return width > 0 and last.end >= max(_FULL * width, _NARROW) and last.text[-1] != ":"
 
 
 def _begins_list(last: TextLine, row: TextLine, after: TextLine | None) -> bool:

@@ -58,10 +58,10 @@ def groups_of(reading: SourceTree, title: str) -> tuple[list[ListItem], list[str
         title: Of the group of outcomes that have no heading.
     """
     notes: list[str] = []
-    # A list of topics alone: they are what there is to teach.
-    roots = _dropped(reading.roots, notes) or [
-        replace(root, heading=False) for root in reading.roots[1:] and reading.roots
-    ]
+    roots = _dropped(reading.roots, notes)
+    if not roots and len(reading.roots) > 1:
+        # Topics alone: they are what there is to teach.
+        notes, roots = [], [replace(root, heading=False) for root in reading.roots]
     while len(roots) == 1 and roots[0].heading and _height(roots[0]) > _FLOORS:
         roots = roots[0].below
     headed, alone = _parted(roots)

@@ -159,8 +159,15 @@ TEXTS: list[tuple[str, str, Tree]] = [
     ("labels within lists of numbers",
      "1 Cells\n1.1 Parts\nCore\n1 Draw cells\n2 Name parts\nSupplement\n3 Explain ribosomes\n1.2 Uses\nCore\n"
      "1 State one\nSupplement\n2 Explain it\n2 Heat\n2.1 Metals\nCore\n1 Compare metals\n",
-     {"Cells – Parts": ["1 Draw cells", "2 Name parts", "3 Explain ribosomes"],
-      "Cells – Uses": ["1 State one", "2 Explain it"], "Heat – Metals": ["1 Compare metals"]}),
+     {"Cells": [("1.1 Parts", ["Draw cells", "Name parts", "Explain ribosomes"]),
+                ("1.2 Uses", ["State one", "Explain it"])],
+      "Heat": [("2.1 Metals", ["Compare metals"])]}),
+    ("one long item below each heading", "Vectors in 3D\n- find the angle between two vectors with the scalar product\n"
+     "Trigonometry\n- prove identities with the addition formulae\nProbability\n- use trees\n",
+     {"Vectors in 3D": ["Find the angle between two vectors with the scalar product"],
+      "Trigonometry": ["Prove identities with the addition formulae"], "Probability": ["Use trees"]}),
+    ("no marks, small letters", "Cells\n\ndescribe cells\nexplain what osmosis does\n\nHeat\n\ndraw\nfeel heat\n",
+     {"Cells": ["Describe cells", "Explain what osmosis does"], "Heat": ["Draw", "Feel heat"]}),
     ("topics alone", "Topic 1: Cells\nTopic 2: Heat\n", {"Learning outcomes": ["Topic 1: Cells", "Topic 2: Heat"]}),
     ("unmarked sentences as wide as a page",
      "Chemical reactions: equations and what they say.\nAcids and bases: definitions and properties.\n",
