@@ -24,6 +24,7 @@ from pipeline.app.course_identity import (
 )
 from pipeline.app.course_work import RUN, CourseWork
 from pipeline.app.executors import on_executor
+from pipeline.app.limits import short_limits
 from pipeline.app.model_choice import author_kind, model_name, prices_for, provider_in
 from pipeline.app.review import decided_since, to_redo
 from pipeline.app.start import (
@@ -323,6 +324,8 @@ def _announce(
     shown = {name: None if amount is None else str(amount) for name, amount in usd.items()}
     start.emit("plan", model=info.id, expected_usd=shown["expected_usd"], worst_usd=shown["worst_usd"],
                ceiling_usd=setup.options["max_cost_usd"])  # fmt: skip
+    for each in short_limits(start.execution.store_url, setup.options, expected, worst):
+        start.emit("note", text=each.text)
     if expected is None or expected <= ASK_ABOVE_USD or start.confirm is None or start.execution.yes:
         return
     if not start.confirm(f"This will cost about {dollars(expected)}. Continue?"):

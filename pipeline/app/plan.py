@@ -30,6 +30,7 @@ from pipeline.app.course_identity import (
 )
 from pipeline.app.course_work import CourseWork
 from pipeline.app.executors import check_executor
+from pipeline.app.limits import ShortLimit, short_limits
 from pipeline.app.model_choice import (
     author_kind,
     check_able,
@@ -90,6 +91,8 @@ class CoursePlan:
     note: str = ""
     #: Whom the model is asked of.
     provider: str = ANTHROPIC
+    #: Limits of the store that have less left than is expected.
+    short: Sequence[ShortLimit] = ()
 
     @property
     def expected_usd(self) -> Decimal | None:
@@ -119,7 +122,7 @@ class CoursePlan:
             "author": self.author,
             "lessons": self.lessons, "run": self.run or None, "ceiling_usd": self.ceiling_usd,
             "expected_usd": self.expected_usd, "worst_usd": self.worst_usd, "source": self.source, "ways": self.ways,
-            "note": self.note,
+            "note": self.note, "short_limits": [each.to_json() for each in self.short],
             "items": list(map(asdict, self.items)), "calls": list(map(asdict, self.made)),
             "prompts": [request.to_json() for request in self.requests],
         }  # fmt: skip
@@ -180,10 +183,13 @@ def plan(asked: Identity, execution: Execution) -> CoursePlan:
         # Another author's course: what this one has made is none of its work.
         others = {DEFAULT_MODEL: plan(replace(asked, model=DEFAULT_MODEL), execution).expected_usd}
     ceiling = None if how["max_cost_usd"] is None else Decimal(str(how["max_cost_usd"]))
+    items = to_pay(pieces, rows)
+    expected, worst = total_usd(item.expected_usd for item in items), total_usd(item.worst_usd for item in items)
+    short = short_limits(execution.store_url, how, expected, worst)
     return CoursePlan(
         course.title, model, author_kind(model), lessons, ceiling, rows, calls.requests, others,
-        to_pay(pieces, rows), state.run_id if state else "", asks, scheme, of_start(pieces, rows),
-        unwritten_note(asked, model, course), OFFLINE if model == OFFLINE else provider,
+        items, state.run_id if state else "", asks, scheme, of_start(pieces, rows),
+        unwritten_note(asked, model, course), OFFLINE if model == OFFLINE else provider, short,
     )  # fmt: skip
 
 

@@ -65,13 +65,20 @@ def courses(ctx: click.Context, /, file: Path, **_: Any) -> int:
     The same command again resumes what is unfinished and leaves what is complete as it is.
     """
     from pipeline.app import courses as many
+    from pipeline.app.limits import short_limits
+    from pipeline.app.start import settings_now
 
     asked, execution, how = options_of(ctx)
     lines = many.read(file, asked, execution)
     if execution.dry_run:
         _show_plans(file, lines, as_json=how.json)
-        return 0
     expected = sum((line.plan.expected_usd or _NOTHING for line in lines), start=_NOTHING)
+    worst = sum((line.plan.worst_usd or _NOTHING for line in lines), start=_NOTHING)
+    if not how.json:
+        for each in short_limits(execution.store_url, settings_now(execution, {}), expected, worst):
+            say(each.text)
+    if execution.dry_run:
+        return 0
     ask = None if execution.yes else asker(Quiet(), json=how.json)
     question = f"{count(len(lines), 'course')} will cost about {money(expected)}. Continue?"
     if ask is not None and expected > ASK_ABOVE_USD and not ask(question):

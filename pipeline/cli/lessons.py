@@ -121,6 +121,8 @@ def show_plan(plan: CoursePlan, *, as_json: bool, prompts: Path | None = None) -
     ceiling = "none" if plan.ceiling_usd is None else in_full(plan.ceiling_usd)
     say(f"Ceiling: {ceiling} (--max-cost-usd); a run stops, resumably, before it passes it.")
     say(f"Worst cost: {money(plan.worst_usd)}")
+    for each in plan.short:
+        say(each.text)
 
 
 def _show_calls(plan: CoursePlan) -> None:

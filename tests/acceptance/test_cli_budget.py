@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 import sys
@@ -73,6 +74,53 @@ def test_course_stops_at_its_team_s_limit_and_continues_once_it_is_raised(cli: C
     lines = [row for row in cli("cost", "--by", "label", "--json").json() if row["type"] == "line"]
     assert [row["key"] for row in lines] == ["team=maths"]
     assert Decimal(str(lines[0]["cost_usd"])) == server.bill.usd
+
+
+@pytest.mark.parametrize(
+    ("labels", "per", "way"),
+    [
+        ((), "day", "--per day"), ((), "week", "--per week"), ((), "total", "--per total"),
+        (("--label", "team=maths"), "month", "--label team=maths --per month"),
+    ],
+)  # fmt: skip
+def test_plan_and_start_warn_of_a_limit_that_has_less_left_than_is_expected(
+    cli: Cli, server: BillingServer, tmp_path: Path, labels: tuple[str, ...], per: str, way: str
+) -> None:
+    at = ("--store", f"files:{tmp_path / 'here'}")
+    course = (*COURSE, *labels, *at)
+    cli("budget", "set", *labels, "--per", per, "--usd", "50", *at)
+    cli("budget", "set", "--label", "team=physics", "--per", "total", "--usd", "0.01", *at)
+    plenty = cli(*course, "--dry-run", "--json").json()[0]
+    assert plenty["short_limits"] == []
+    cli("budget", "set", *labels, "--per", per, "--usd", "0.05", *at)
+    (short,) = cli(*course, "--dry-run", "--json").json()[0]["short_limits"]
+    assert (short["per"], short["label"], short["left_usd"]) == (per, labels[1] if labels else None, 0.05)
+    shown = cli(*course, "--dry-run").out
+    (line,) = (each for each in shown.splitlines() if "stop there" in each)
+    assert line.startswith(f"The limit of $0.05 {'in total' if per == 'total' else f'per {per}'} for ")
+    assert f"has $0.05 left, less than the expected ${plenty['expected_usd']:.2f}" in line
+    assert f"`./pipeline.sh budget set {way} --usd " in line
+    assert short["way"] in line
+    assert f" --store files:{tmp_path / 'here'}`" in line
+    # A start says the same before it asks anybody, and as an event.
+    stopped = cli(*course)
+    assert (stopped.code, line in stopped.out) == (5, True), stopped.out
+    table = tmp_path / "courses.csv"
+    table.write_text("subject,level,lessons\nmathematics,national_5,1\n")
+    assert "stop there" in cli("courses", str(table), "--dry-run", *labels, *at).out
+    # What it says to type lets it end.
+    assert cli(*shlex.split(short["way"])[1:]).code == 0
+    assert cli(*course, "--dry-run", "--json").json()[0]["short_limits"] == []
+    assert cli(*course).code == 0
+
+
+def test_plan_warns_of_a_day_s_limit_that_is_given(cli: Cli, server: BillingServer) -> None:
+    course = (*COURSE, "--daily-budget-usd", "0.03")
+    (short,) = cli(*course, "--dry-run", "--json").json()[0]["short_limits"]
+    assert short["way"].startswith("--daily-budget-usd ")
+    stopped = cli(*course)
+    assert (stopped.code, f"{short['way']} leaves room for the worst case." in stopped.out) == (5, True)
+    assert cli(*COURSE, *short["way"].split(), "--dry-run", "--json").json()[0]["short_limits"] == []
 
 
 _DYING = """
