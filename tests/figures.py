@@ -59,6 +59,14 @@ EXAMPLES: dict[str, list[list[str]]] = {
         ["x: x, -4 to 4", "y: y, -6 to 6", "line 1: (-4, -6) (2, 6)", "line 2: (-4, 5) (4, -3)"],
         ["x: x, -3 to 5", "y: y, -6 to 10", "function: y = (x + 1)*(x - 3)", "label P: (-1, 0)", "label Q: (3, 0)"],
         ["x: Time in s, 0 to 50", "y: Velocity in m/s, 0 to 25", "line: (0, 0) (10, 20) (40, 20)"],
+        [
+            "x: reaction path, 0 to 8",
+            "y: potential energy / kJ mol⁻¹, 0 to 180",
+            "curve: (0, 20) (1, 20) (4, 160) (7, 100) (8, 100)",
+            "label reactants: (0, 20)",
+            "label products: (8, 100)",
+            "hide: x numbers",
+        ],
     ],
     "scatter graph": [
         [

@@ -16,6 +16,8 @@ WIDTH = 300
 SIZE = 15
 _WIDEST, _TALLEST = 320, 420
 _CELL = 4
+#: What it costs to place a label so that the drawing gets too wide, for each unit.
+_OUTSIDE = 50.0
 _ADVANCES = {
     **dict.fromkeys("ijl.,:;'|!′ ", 0.28),
     **dict.fromkeys("()[]ft/r°-", 0.38),
@@ -215,7 +217,13 @@ class Canvas:
         xs, ys = zip(*self._seen, strict=True)
         left, top, right, bottom = min(xs) - 4, min(ys) - 3, max(xs) + 4, max(ys) + 3
         if right - left > _WIDEST or bottom - top > _TALLEST:
-            longest = max((text for _, text in self._placed), key=len, default="")
+            wide = right - left > _WIDEST
+            edge = [
+                text
+                for box, text in self._placed
+                if (min(box[0] - left, right - box[2]) < 5 if wide else len(text) > 1)
+            ]
+            longest = max(edge, key=len, default="")
             raise FigureFault(f"too large to read; shorter labels than '{longest}' or other values fit")
         # Drawings are kept for a while: what only placed the labels is not.
         self._ink.clear()
@@ -266,13 +274,18 @@ class Canvas:
                 far = min((wide / 2 + label.gap) / max(across, 1e-6), (high / 2 + label.gap) / max(up, 1e-6))
             x, y = polar(label.at, far + more, label.turn + off)
             box = (x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
-            hidden = self._hidden(box)
+            hidden = self._hidden(box) + _OUTSIDE * self._stretch(box)
             if best is None or hidden + _moved(more, off) < best[0]:
                 best = (hidden + _moved(more, off), box)
             if not hidden:
                 break
         assert best is not None
         self._write(label.text, best[1], label.style)
+
+    def _stretch(self, box: Box) -> float:
+        """Return by how much a label would make the drawing wider than a page can show."""
+        across = [x for x, _ in self._seen] + [box[0], box[2]]
+        return max(0.0, max(across) - min(across) + 8 - _WIDEST)
 
     def _hidden(self, box: Box) -> float:
         wider = (box[0] - 4, box[1], box[2] + 4, box[3])

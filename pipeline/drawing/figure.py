@@ -119,7 +119,7 @@ def _said(figure: FigureLines, entry: FigureEntry) -> str:
     """Return how the description says a line; of what is hidden, the name alone."""
     if not figure.hides(entry.line.hidden):
         return entry.said()
-    return " ".join(entry.places) or f"{entry.line.hidden} not told"
+    return " ".join(entry.places) or ("a curve" if entry.line.hidden == "function" else f"{entry.line.hidden} not told")
 
 
 def _data(entry: FigureEntry) -> str:

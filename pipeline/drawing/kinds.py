@@ -24,6 +24,7 @@ from pipeline.drawing.canvas import Canvas
 from pipeline.drawing.lines import FigureKind, FigureLines, Line, Rows, choice
 from pipeline.drawing.values import cells, plain
 
+_PAIR = re.compile(r"\(([^,()]+),\s*([^()]+?)\s*\)")
 _TABLE = Path(__file__).with_name("kinds.txt")
 _HEADER = re.compile(r"(?P<name>[^(:]+?)(?: \((?P<also>[^)]*)\))?: (?P<says>.*)\Z")
 
@@ -48,20 +49,32 @@ def _label(figure: FigureLines, axis: str) -> str:
 
 
 def _series(figure: FigureLines) -> Rows:
+    """Return the points of lines and of hidden curves; where there are several, each row names its own."""
+    listed = [entry for key in ("points", "line", "curve") for entry in (*figure.all(key), *figure.all(f"{key} {{n}}"))]
+    series = [
+        (" ".join((entry.line.key.split(" ")[0], *entry.places)), re.findall(_PAIR, entry.text)) for entry in listed
+    ]
+    if figure.hides("function"):
+        hidden = [entry.value for entry in figure.entries if entry.line.hidden == "function"]
+        series += [(f"curve {n}", _heights(figure, curve)) for n, curve in enumerate(hidden, start=1)]
     heads = [_label(figure, name) or name for name in "xy"]
-    listed = [entry for key in ("points", "points {n}", "line", "line {n}") for entry in figure.all(key)]
-    pairs = [pair for entry in listed for pair in re.findall(r"\(([^,()]+),\s*([^()]+?)\s*\)", entry.text)]
+    if len(series) == 1:
+        return heads, [list(pair) for pair in series[0][1]]
+    return ["", *heads], [[name, *pair] for name, pairs in series for pair in pairs]
+
+
+def _heights(figure: FigureLines, curve: Callable[[float], float | None]) -> list[tuple[str, str]]:
+    """Return points of a curve at round numbers, as far as it lies within the axes."""
     x, y = figure.value("x"), figure.value("y")
-    if figure.hides("function") and x and y and None not in (x.low, y.low):
-        marks = plots.ticks(x.low, x.high, x.step or (90 if "°" in x.label and x.high - x.low >= 270 else None), 12)
-        for curve in (entry.value for entry in figure.entries if entry.line.hidden == "function"):
-            seen = [(mark, curve(mark)) for mark in marks]
-            pairs += [
-                (plots.shown(at), plots.shown(round(high, 2)))
-                for at, high in seen
-                if high is not None and y.low <= high <= y.high
-            ]
-    return heads, [list(pair) for pair in pairs]
+    if not x or not y or None in (x.low, y.low):
+        return []
+    marks = plots.ticks(x.low, x.high, x.step or (90 if "°" in x.label and x.high - x.low >= 270 else None), 12)
+    seen = [(mark, curve(mark)) for mark in marks]
+    return [
+        (plots.shown(at), plots.shown(round(high, 2)))
+        for at, high in seen
+        if high is not None and y.low <= high <= y.high
+    ]
 
 
 def _bars(figure: FigureLines) -> Rows:

@@ -72,8 +72,16 @@ def spread(axis: Axis, values: Iterable[float]) -> tuple[float, float]:
     return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
 
 
-def frame(canvas: Canvas, x: Axis, y: Axis, across: tuple[float, float], up: tuple[float, float], grid: bool) -> Place:
-    """Draw two axes with their ticks and names; return where a point lies."""
+def frame(
+    canvas: Canvas,
+    x: Axis,
+    y: Axis,
+    across: tuple[float, float],
+    up: tuple[float, float],
+    grid: bool,
+    bare: str = "",
+) -> Place:
+    """Draw two axes with their ticks and names; return where a point lies. Axes named in bare have no numbers."""
 
     def place(a: float, b: float) -> Point:
         return (a - across[0]) / (across[1] - across[0]) * _WIDE, _HIGH - (b - up[0]) / (up[1] - up[0]) * _HIGH
@@ -91,14 +99,14 @@ def frame(canvas: Canvas, x: Axis, y: Axis, across: tuple[float, float], up: tup
             [(place(value, up[0]), place(value, up[1])) for value in columns]
             + [(place(across[0], value), place(across[1], value)) for value in rows]
         )
-        for value in columns:
+        for value in [] if "x" in bare else columns:
             canvas.text(shown(value), place(value, 0)[0], _HIGH + 15.5)
-        for value in rows:
+        for value in [] if "y" in bare else rows:
             canvas.text(shown(value), -6, place(0, value)[1], "end")
     zero = place(min(max(0, across[0]), across[1]), min(max(0, up[0]), up[1]))
     canvas.arrow((0, zero[1]), (_WIDE + 10, zero[1]))
     canvas.arrow((zero[0], _HIGH), (zero[0], -10))
-    low = _HIGH + (33 if grid else 12)
+    low = _HIGH + (33 if grid and "x" not in bare else 12)
     if width_of(x.label) <= 16 and across[0] <= 0 <= across[1] and not grid:
         canvas.text(x.label, _WIDE + 14, zero[1] + 13, "end", "free")
     else:
@@ -120,14 +128,15 @@ def frame(canvas: Canvas, x: Axis, y: Axis, across: tuple[float, float], up: tup
 def draw(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw a graph."""
     x, y = figure.value("x"), figure.value("y")
-    listed = [e.value for e in figure.entries if e.line.key.split(" ")[0] in ("points", "line")]
-    listed += [(e.value,) for e in figure.all("label {R}")]
+    listed = [e.value for e in figure.entries if e.line.key.split(" ")[0] in ("points", "line", "curve")]
+    listed += [(e.value,) for e in _labels(figure)]
     across = spread(x, (a for row in listed for a, _ in row))
     functions = [e for e in figure.entries if isinstance(e.value, Function)]
     heights = [e.value(across[0] + share * (across[1] - across[0]) / 20) for e in functions for share in range(21)]
     up = spread(y, [b for row in listed for _, b in row] + [value for value in heights if value is not None])
     grid = figure.text("grid", "yes") == "yes"
-    place = frame(canvas, x, y, across, up, grid)
+    bare = "".join(axis for axis in "xy" if figure.hides(f"{axis} numbers"))
+    place = frame(canvas, x, y, across, up, grid, bare)
     for a, b in (pair for row in listed for pair in row):
         if not (across[0] - 1e-9 <= a <= across[1] + 1e-9 and up[0] - 1e-9 <= b <= up[1] + 1e-9):
             raise FigureFault(f"({shown(a)}, {shown(b)}) lies outside the axes")
@@ -135,6 +144,8 @@ def draw(figure: FigureLines, canvas: Canvas) -> None:
         key = entry.line.key.split(" ")[0]
         if key == "line":
             canvas.line(*(place(a, b) for a, b in entry.value), style="bold")
+        elif key == "curve":
+            canvas.line(*(place(a, b) for a, b in _smooth(entry.value)), style="bold")
         elif key == "points":
             for a, b in entry.value:
                 _cross(canvas, place(a, b))
@@ -145,12 +156,41 @@ def draw(figure: FigureLines, canvas: Canvas) -> None:
     _points(figure, canvas, place)
 
 
+def _labels(figure: FigureLines) -> list[FigureEntry]:
+    return [*figure.all("label {P}"), *figure.all("label {name}")]
+
+
 def _points(figure: FigureLines, canvas: Canvas, place: Place) -> None:
-    for entry in figure.all("label {R}"):
+    """Mark the points that have a label: a letter stands with its coordinates, words stand alone."""
+    for entry in _labels(figure):
         at = place(*entry.value)
         canvas.dot(at)
-        told = "" if figure.hides("label") else entry.text
+        told = "" if figure.hides("label") or entry.line.key == "label {name}" else entry.text
         canvas.label(f"{entry.places[0]}{told}", at, 20 if at[0] < _WIDE / 2 else 160, 5, "at clear")
+
+
+def _smooth(points: Sequence[Point]) -> list[Point]:
+    """Return a curve through points that turns only at them: cubic pieces with limited slopes (Fritsch-Carlson)."""
+    if len(points) < 3 or any(b[0] <= a[0] for a, b in itertools.pairwise(points)):
+        raise FigureFault("a curve has three points or more, from left to right")
+    steps = [(b[0] - a[0], (b[1] - a[1]) / (b[0] - a[0])) for a, b in itertools.pairwise(points)]
+    inner = [
+        0.0 if one * other <= 0 else 3 * (h + k) / ((2 * k + h) / one + (k + 2 * h) / other)
+        for (h, one), (k, other) in itertools.pairwise(steps)
+    ]
+    ends = [
+        math.copysign(min(abs((3 * slope - beside) / 2), 3 * abs(slope)), slope) if slope else 0.0
+        for (_, slope), beside in ((steps[0], inner[0]), (steps[-1], inner[-1]))
+    ]
+    slopes = [ends[0], *inner, ends[1]]
+    out = [points[0]]
+    for ((a, b), (c, d)), (m, n) in zip(itertools.pairwise(points), itertools.pairwise(slopes), strict=True):
+        for part in range(1, 17):
+            t, wide = part / 16, c - a
+            rise = (3 - 2 * t) * t * t
+            bend = wide * t * (1 - t) * (m * (1 - t) - n * t)
+            out.append((a + wide * t, b + (d - b) * rise + bend))
+    return out
 
 
 def _cross(canvas: Canvas, at: Point) -> None:

@@ -135,6 +135,7 @@ def test_an_example_has_no_fault_and_is_described_with_its_numbers(figure: dict[
         ("axes", ["function: y = x^^2 +"], "is not a function such as"),
         ("axes", ["x: time / s, 10 to 0"], "the range must rise"),
         ("axes", ["x: x, 0 to 5", "y: y, 0 to 5", "points: (6, 1)"], "(6, 1) lies outside the axes"),
+        ("axes", ["x: x, 0 to 5", "y: y, 0 to 5", "curve: (1, 1) (2, 4)"], "a curve has three points or more"),
         ("box plot", ["box A: 3 12 9 25 40"], "must be five rising numbers"),
         ("pie chart", ["slice a: 200°", "slice b: 150°"], "add up to 360°, these to 350°"),
         ("histogram", ["x: t", "y: n", "class 0 to 10: 5", "class 20 to 30: 5"], "starting where the one before ends"),
@@ -204,3 +205,58 @@ def test_the_same_figure_gives_the_same_bytes_under_its_prefix() -> None:
 def test_the_prompt_names_every_kind_and_is_short() -> None:
     assert [line.split(" (")[0] for line in drawing.prompt_lines()] == list(EXAMPLES)
     assert len("\n".join(drawing.prompt_lines())) < 7_000
+
+
+ENERGIES = ["x: reaction path, 0 to 8", "y: potential energy / kJ mol⁻¹, 0 to 180", "hide: function"]
+
+
+def test_a_label_near_the_edge_finds_a_place_within_the_drawing() -> None:
+    """The words of an endothermic reaction were "too large to read" at the end of its curve."""
+    curve = "function: y = 20 + 140*2^(-(x - 4)^2) + 80/(1 + 10^(18 - 3*x))"
+    labels = ["label reactants: (0, 20)", "label peak: (4, 160)", "label products: (8, 100)"]
+    figure = {"kind": "axes", "lines": [*ENERGIES, curve, *labels]}
+    assert drawing.faults(figure) == []
+    _, _, wide, _ = map(float, re.findall(r'viewBox="([^"]+)"', drawing.svg(figure, "f"))[0].split())
+    assert wide <= 320
+
+
+def test_words_at_a_point_stand_without_its_coordinates_and_letters_with_them() -> None:
+    lines = ["x: x, 0 to 8", "y: y, 0 to 9", "label highest point: (4, 8)", "label P: (2, 3)"]
+    figure = {"kind": "axes", "lines": lines}
+    assert re.findall(r"<text[^>]*>([^<]{2,})</text>", drawing.svg(figure, "f")) == ["P(2, 3)", "highest point"]
+    assert drawing.alt(figure) == "Graph of y against x: highest point (4, 8), P(2, 3)."
+
+
+def test_a_fault_of_a_drawing_too_wide_names_what_stands_at_its_edge() -> None:
+    words = "a label of more MMMMMM words than one line"
+    figure = {"kind": "axes", "lines": [*ENERGIES, "function: y = 20", f"label {words}: (8, 100)"]}
+    assert [words in fault for fault in drawing.faults(figure)] == [True]
+
+
+def test_a_curve_turns_only_at_its_points() -> None:
+    lines = ["x: t, 0 to 8", "y: E, 0 to 180", "curve: (0, 20) (1, 20) (4, 160) (7, 100) (8, 100)", "grid: no"]
+    drawn_line = re.findall(r'<path d="M([^"]+)"[^>]*class="hi"', drawing.svg({"kind": "axes", "lines": lines}, "f"))[0]
+    heights = [float(pair.split()[1]) for pair in drawn_line.split("L")]
+    turns = [b for a, b, c in zip(heights, heights[1:], heights[2:], strict=False) if (b - a) * (c - b) < 0]
+    assert turns == [min(heights)]
+
+
+def test_the_data_of_two_curves_say_which_row_is_whose() -> None:
+    lines = [
+        "x: x, 0 to 2",
+        "y: y, 0 to 4",
+        "function: y = x",
+        "function: y = 2*x",
+        "line: (1, 0) (1, 4)",
+        "hide: function",
+    ]
+    heads, rows = drawing.table({"kind": "axes", "lines": lines})
+    assert heads == ["", "x", "y"]
+    assert list(dict.fromkeys(row[0] for row in rows)) == ["line", "curve 1", "curve 2"]
+    assert (rows[0], rows[-1]) == (["line", "1", "0"], ["curve 2", "2", "4"])
+
+
+def test_numbers_of_an_axis_can_be_left_away() -> None:
+    figure = {"kind": "axes", "lines": [*ENERGIES[:2], "function: y = 20", "hide: x numbers"]}
+    shown = re.findall(r"<text[^>]*>(\d+)</text>", drawing.svg(figure, "f"))
+    assert shown == ["0", "50", "100", "150"]
