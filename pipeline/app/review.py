@@ -229,13 +229,14 @@ class CourseReview:
 
 
 def progress(queue: Sequence[LessonReview]) -> Json:
-    """Return how far a review is: {"approved", "total", "conflicts", "redo"}; lessons that failed do not count."""
+    """Return how far a review is; in "total" only lessons that are there, or will be, count."""
     there = [each for each in queue if not each.failed]
     return {
         "approved": sum(each.status in (APPROVED, EDITED) for each in there),
         "total": len(there),
         "conflicts": sum(each.status == CONFLICT for each in there),
         "redo": sum(each.status == TO_REDO for each in there),
+        "unwritten": sum(each.unwritten for each in queue),
     }
 
 

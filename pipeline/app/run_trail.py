@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,9 +33,9 @@ from pipeline.records.kinds import (
 from pipeline.records.money import counted
 from pipeline.records.run import RunState, Spend, bare, order_key
 from pipeline.records.statuses import COMPLETED, FAILED, IN_PROGRESS, PENDING
-from pipeline.records.tasks import TaskTable
+from pipeline.records.tasks import TaskRun, TaskTable
 from pipeline.store.base import Store
-from pipeline.store.reader import LESSONS, all_records
+from pipeline.store.reader import COURSES, LESSONS, all_records
 
 #: Events that are shown; points of the money line (thinned to half beyond); ends of items that a rate is taken from.
 MOST_EVENTS, MOST_POINTS, MOST_ENDS = 50, 150, 40
@@ -223,8 +224,10 @@ def _counted(known: ItemCalls, call: int, paid: Decimal | Spend) -> ItemCalls:
 PAGE = 100
 RUNNING, CUT_OFF, REUSED, INTERRUPTED, BEGUN = "running", "cut off", "reused", "interrupted", "begun"
 PERSON, BATCH = "waits for a person", "waits for a batch"
+#: A lesson that the offline author has no topic for: its task is completed, and there is no lesson.
+UNWRITTEN = "not written"
 #: As counts and bars show them.
-ORDER = (COMPLETED, REUSED, FAILED, RUNNING, BATCH, CUT_OFF, INTERRUPTED, BEGUN, PENDING)
+ORDER = (COMPLETED, REUSED, UNWRITTEN, FAILED, RUNNING, BATCH, CUT_OFF, INTERRUPTED, BEGUN, PENDING)
 
 
 @dataclass(frozen=True)
@@ -267,6 +270,8 @@ def items_of(state: RunState, trail: Trail, path: str, *, owned: bool) -> Items:
     others: dict[str, str] = {name: FAILED for name, task in ended.items() if task.status == FAILED}
     if state.inherited:
         others |= {name: REUSED for name, task in table.items() if task.seq <= state.inherited and name not in others}
+    if path == LESSONS and state.pipeline == COURSES:
+        others |= {name: UNWRITTEN for name, task in table.items() if name not in ended and _is_empty(task)}
     sent = {(call.path, call.task) for call in state.open_calls.values() if call.batch}
     word = open_word(state, owned=owned)
     for place, task in _begun(state):
@@ -278,6 +283,11 @@ def items_of(state: RunState, trail: Trail, path: str, *, owned: bool) -> Items:
     names = trail.orders[path].names([*table, *(name for name in others if name not in table)])
     words = [others.get(name, COMPLETED) for name in names] if others else [COMPLETED] * len(names)
     return Items(path, names, words, total - wanted)
+
+
+def _is_empty(task: TaskRun) -> bool:
+    """Return whether a lesson's task made none; what says so is short, so the fold has it."""
+    return task.value is not None and json.loads(task.value).get("lesson", "") is None
 
 
 def open_word(state: RunState, *, owned: bool) -> str:
@@ -298,7 +308,7 @@ def _begun(state: RunState) -> Iterable[tuple[str, str]]:
 def _lessons(state: RunState) -> tuple[int, int]:
     """Return how many lessons a course is to have, and how many of them this start makes."""
     sow = state.steps.get("sow#1")
-    if state.pipeline != "lessons" or sow is None:
+    if state.pipeline != COURSES or sow is None:
         return 0, 0
     total = int(sow.outputs.get("lesson_count") or 0)
     return total, min(int(state.execution.get("sample") or total), total)

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from pipeline.app.run_trail import BATCH, BEGUN, CUT_OFF, INTERRUPTED, REUSED, RUNNING, Items
+from pipeline.app.run_trail import BATCH, BEGUN, CUT_OFF, INTERRUPTED, REUSED, RUNNING, UNWRITTEN, Items
 from pipeline.records.statuses import COMPLETED, FAILED, PENDING
 
 #: Up to so many items the table alone is shown; cells of the map at most, and in a row.
 FEW, MOST_CELLS, COLUMNS = 60, 2_000, 100
 #: The worst first: a cell shows the worst of its items.
-WORST = (FAILED, CUT_OFF, INTERRUPTED, BEGUN, RUNNING, BATCH, PENDING, COMPLETED, REUSED)
+WORST = (FAILED, CUT_OFF, INTERRUPTED, BEGUN, RUNNING, BATCH, PENDING, UNWRITTEN, COMPLETED, REUSED)
 #: How a state is drawn: offset, length of a dash, width of the line; a cell is 10 by 10.
-_SQUARES = {PENDING: (4, 2, 2), COMPLETED: (2, 6, 6), REUSED: (2, 6, 6)}
+_SQUARES = {PENDING: (4, 2, 2), UNWRITTEN: (2, 6, 2), COMPLETED: (2, 6, 6), REUSED: (2, 6, 6)}
 _WHOLE = (0, 10, 10)
 
 

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pipeline.app import words
 from pipeline.app.run_list import GONE
+from pipeline.app.run_trail import UNWRITTEN
 from pipeline.environment import typed
 from pipeline.records.redaction import visible
 from pipeline.records.statuses import COMPLETED, FAILED, PENDING, SKIPPED
@@ -36,7 +37,7 @@ _SHAPES: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("stopped at the ceiling", "paused by a rate limit", "stopped by the account's limit"), ("s-paused", "st-fail")
     ),
-    SKIPPED: ("s-skipped", "st-idle"),
+    **dict.fromkeys((SKIPPED, UNWRITTEN), ("s-skipped", "st-idle")),
 }
 
 

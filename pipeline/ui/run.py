@@ -24,6 +24,7 @@ from pipeline.app.run_trail import (
     BATCH,
     REUSED,
     RUNNING,
+    UNWRITTEN,
     ItemCalls,
     Items,
     figures,
@@ -111,21 +112,18 @@ def status_part(desk: Desk, run: str, query: Query) -> Data:
     now = desk.watched(run)
     state, items = now.state, _items(now, {})
     counts = dict(items.counts) if items else {}
-    lessons = state.steps.get(LESSONS)
-    # Lessons that the offline author has no topic for are completed tasks without a lesson.
-    unwritten = int((lessons.outputs if lessons else {}).get("skipped") or 0) if state.pipeline == COURSES else 0
-    done = counts.get(COMPLETED, 0) + counts.get(REUSED, 0) - unwritten
+    done = counts.get(COMPLETED, 0) + counts.get(REUSED, 0)
     total = len(items.words) if items else 0
     word, title, row = word_of(now), title_of(state), row_of(now.head)
     # Of a completed run, what its row in the list says.
     lasted = row.lasted if row.completed_at else None
     left = seconds_left(now.trail, items) if now.owned else None
     return {
-        "word": word, "title": title, "done": done, "total": total, "unwritten": unwritten,
+        "word": word, "title": title, "done": done, "total": total, "unwritten": counts.get(UNWRITTEN, 0),
         "step": bare(items.path) if items else "",
         "heading": f"{word[:1].upper()}{word[1:]}{f' {done:,}/{total:,}' if total else ''}: {title}",
         "by": str(state.identity.get("model") or ""), "started_at": state.started_at, "updated_at": state.updated_at,
-        "active_seconds": round(active_seconds(desk, now) if lasted is None else lasted), "resumes": state.resumes,
+        "active_seconds": round(active_seconds(desk, now)) if lasted is None else lasted, "resumes": state.resumes,
         "left_seconds": None if left is None else round(left), "parent": dict(state.parent or {}),
         "owned": now.owned, "calls_out": len(state.open_calls) if now.owned else 0,
         "batch_out": any(call.batch for call in state.open_calls.values()),

@@ -97,7 +97,7 @@ def test_course_is_published_once_each_lesson_is_approved_or_edited(place: Place
     assert place.go().detail == "waiting_for_human"
     place.decide(2, "edit", "A. Lee", edit={STEM: NEW})
     queue = CourseReview.of(place.store, place.run).queue()
-    assert progress(queue) == {"approved": 2, "total": 2, "conflicts": 0, "redo": 0}
+    assert progress(queue) == {"approved": 2, "total": 2, "conflicts": 0, "redo": 0, "unwritten": 0}
     assert place.go().status == "completed"
     first, second = place.published.lessons
     assert second["lesson"]["cards"][0]["items"][0]["feedback"] == NEW
