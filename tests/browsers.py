@@ -6,12 +6,13 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, Route, sync_playwright
 
 from tests.desks import Served
 
@@ -63,6 +64,19 @@ class Window:
         network.send("Network.setCacheDisabled", {"cacheDisabled": True})
         speed = {"downloadThroughput": -1, "uploadThroughput": -1}
         network.send("Network.emulateNetworkConditions", {"offline": False, "latency": milliseconds, **speed})
+
+    @contextmanager
+    def before_scripts(self, path: str) -> Iterator[Page]:
+        """A page of the desk that hands are on before its scripts have come: they do at the end."""
+        held: list[Route] = []
+        self.open()
+        self.page.route("**/*.js*", lambda route: held.append(route))
+        self.page.goto(self.served.url + path, wait_until="commit")
+        yield self.page
+        for script in held:
+            script.continue_()
+        self.page.unroute("**/*.js*")
+        self.ready()
 
     def findings(self) -> list[str]:
         """What axe-core finds wrong on the page as it is."""

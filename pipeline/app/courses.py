@@ -34,6 +34,7 @@ from pipeline.errors import (
 )
 from pipeline.files import read_regular
 from pipeline.lessons.catalogue import Catalogue
+from pipeline.records.budgets import labels_text
 from pipeline.settings import AUTO, Execution, Identity, option_name, parse_usd
 
 #: A course needs these.
@@ -294,7 +295,7 @@ def _wrong(message: str, hint: str = "", **data: Any) -> ConfigError:
 #: Field → what reads it (text, option).
 FIELDS: Mapping[str, Callable[[str, str], Any]] = {
     **COLUMNS, "daily_budget_usd": parse_usd, "blind_solve": yes_or_no, "review": yes_or_no,
-    "force": yes_or_no, "downloads": _text,
+    "force": yes_or_no, "downloads": _text, "labels": lambda text, _: labels_text(text),
 }  # fmt: skip
 #: Fields that are given as a bare option where they say yes; of these the first have one for no, too.
 _SWITCHES = ("batch", "blind_solve", "review", "force", "skip_failed")
@@ -332,7 +333,7 @@ def read_fields(typed: Mapping[str, str], store: str, *, starting: bool = False)
                 raise ConfigError(f"{option_name(name)} holds a character that cannot be typed.", code="invalid_option")
             asked, execution = _with_values(asked, execution, {name: FIELDS[name](text, option_name(name))})
         except ConfigError as error:
-            errors[name] = error.message
+            errors[name] = f"{error.message} {error.hint}".strip()
     errors |= {name: f"Choose a {name}." for name in ("subject", "level") if name not in values}
     if not errors:
         errors |= _refusals(asked, execution, starting=starting)

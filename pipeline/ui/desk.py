@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import unquote
 
 from starlette.requests import Request
@@ -24,6 +27,17 @@ MOST_NAME = 80
 _SAME_CLICK = 30.0
 
 
+@dataclass(slots=True)
+class Click:
+    """A form that was sent, once or several times within a moment."""
+
+    #: When it was sent last, seconds.
+    at: float
+    #: What it came to; None: nothing yet, or it was refused.
+    made: Any = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
 class Desk:
     """What all pages share; any number of threads."""
 
@@ -39,7 +53,7 @@ class Desk:
         self._watches = Watches(self._store, self.clock)
         #: Rows of all runs, for filters and counts.
         self.runs = RunIndex(self._store, self.clock)
-        self._clicks: dict[Hashable, tuple[float, str]] = {}
+        self._clicks: dict[Hashable, Click] = {}
         self._clicking = threading.Lock()
         #: Set when the server stops: streams end at once.
         self.stopping = asyncio.Event()
@@ -80,15 +94,16 @@ class Desk:
         """Return whether a living process owns the run."""
         return self.watched(run).owned
 
-    def once(self, form: Hashable, act: Callable[[], str]) -> str:
-        """Do what a form asks for, or return what the same form got a moment ago: a double click acts once."""
+    @contextmanager
+    def click(self, form: Hashable) -> Iterator[Click]:
+        """Hold what a form came to when it was sent a moment ago: the second click of two waits for the first."""
         with self._clicking:
             now = self.clock.monotonic()
-            self._clicks = {key: done for key, done in self._clicks.items() if now - done[0] < _SAME_CLICK}
-            if form not in self._clicks:
-                made = act()
-                self._clicks[form] = (self.clock.monotonic(), made)
-            return self._clicks[form][1]
+            self._clicks = {key: each for key, each in self._clicks.items() if now - each.at < _SAME_CLICK}
+            click = self._clicks.setdefault(form, Click(now))
+            click.at = now
+        with click.lock:
+            yield click
 
     def name(self, request: Request) -> str:
         """Return who is at the desk, as typed in one of its forms; "" where no name was given."""

@@ -117,7 +117,7 @@ class Guard:
             return
         path = scope["path"]
         if not _OPEN.fullmatch(path) and not self._keys.knows(Headers(scope=scope)):
-            await _plain(send, 403, _NO_ENTRY)
+            await _plain(send, 403, _NO_ENTRY + ("" if scope["method"] in _READS else _SEND_AGAIN))
             return
         await self._app(scope, _bounded(receive), send)
 
@@ -185,6 +185,10 @@ _NO_ENTRY = (
     "This desk lets in who has its link. Open the one that `./pipeline.sh ui` printed;\n"
     "it works once: for another, stop the desk with Ctrl-C and start it again. It stops no run.\n"
 )
+_SEND_AGAIN = """
+Nothing was done, and what you typed is not lost: open the link in another tab,
+then reload this page; your browser sends it again.
+"""
 _TOO_LARGE = f"More than {MOST_BYTES >> 20} MB was sent.\n"
 
 

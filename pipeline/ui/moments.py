@@ -90,19 +90,20 @@ def _fork(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer:
     sets = [text for text in form.all("set") if text.strip()]
     goes_on = form.get("do") == "resume"
 
-    def make() -> str:
-        made = fork(desk.store(), run, at=at, assignments=sets)
+    with desk.click((run, at, *sets, goes_on)) as click:
+        if click.made is not None:
+            return place(f"runs/{click.made}")
+        try:
+            made = fork(desk.store(), run, at=at, assignments=sets)
+        except PipelineError as error:
+            said = f"{error.message} {error.hint}".strip()
+            return PageAnswer("time.html", _moment(desk, run, {"at": at}, sets, said), 400)
+        click.made = made.run_id
         if goes_on and made.status != COMPLETED:
             # What keeps it from going on is said on its page, beside the button that tries again.
             with suppress(PipelineError):
                 resume(desk.store(), desk.store_url, made.run_id)
-        return made.run_id
-
-    try:
-        return place(f"runs/{desk.once((run, at, *sets, goes_on), make)}")
-    except PipelineError as error:
-        said = f"{error.message} {error.hint}".strip()
-        return PageAnswer("time.html", _moment(desk, run, {"at": at}, sets, said), 400)
+    return place(f"runs/{made.run_id}")
 
 
 PAGES = (PageRoute("runs/{run}/time", _time, "time.html", "time"),)

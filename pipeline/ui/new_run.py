@@ -22,7 +22,7 @@ from pipeline.ui.pages import Data, FormFields, PageAnswer, PageRoute, RawRoute,
 
 #: The settings that the form has.
 OFFERED = ("subject", "level", "lessons", "model", "max_cost_usd", "daily_budget_usd", "batch", "review", "blind_solve",
-           "effort", "until", "sample", "concurrency", "downloads", "force")  # fmt: skip
+           "effort", "until", "sample", "concurrency", "downloads", "labels", "force")  # fmt: skip
 #: What to do about a setting that an unfinished run has otherwise.
 _OWN_WAY = 'Leave the field empty to go on as before, or tick "A new run, even if one is unfinished".'
 #: What the table of courses is called, in messages and beside the output of its process.
@@ -90,6 +90,12 @@ def _start(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer:
     data = _filled(desk, form, starting=True)
     if data["errors"] or data["refused"]:
         return PageAnswer("new.html", data, 400)
+    usd = data["plan"]["expected_usd"]
+    if form.get("shown", str(usd)) != str(usd):
+        # Typed at the last moment: the button said another price.
+        said = {"code": "price_not_shown", "message": "What was typed last comes to another price than was shown.",
+                "hint": "It is shown now: start it if it is right.", "command": ""}  # fmt: skip
+        return PageAnswer("new.html", {**data, "error": said}, 409)
     offered = {name: form[name] for name in OFFERED if name in form}
     begun = start(["lessons", *arguments(offered), "--yes"], desk.store_url)
     return place(f"runs/{begun.run}" if begun.run else "")
@@ -121,7 +127,7 @@ def _courses(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer
 def _line(line: CourseLine) -> dict[str, Any]:
     made = line.plan
     return {"line": line.number, "title": made.title, "model": made.model, "lessons": made.lessons,
-            "lessons_made": line.lessons_made, "complete": line.complete, "run": made.run or None,
+            "lessons_made": line.lessons_made, "complete": line.complete, "run": made.run or None, "note": made.note,
             "expected_usd": made.expected_usd, "worst_usd": made.worst_usd}  # fmt: skip
 
 

@@ -193,7 +193,7 @@ def _write(desk: Desk, write: WriteRoute) -> Endpoint:
         form = FormFields([])
         try:
             form = parse_form(body, request.headers.get("content-type", ""))
-            went = write.act(desk, request, form)
+            went = _acted(desk, request, write, form)
         except PipelineError as error:
             return _shown_again(desk, request, write, form, error)
         if isinstance(went, PageAnswer):
@@ -212,6 +212,26 @@ def _write(desk: Desk, write: WriteRoute) -> Endpoint:
         return await run_in_threadpool(done, request, await request.body())
 
     return endpoint
+
+
+def _acted(desk: Desk, request: Request, write: WriteRoute, form: FormFields) -> str | PageAnswer:
+    """Do what a form asks for; where the second click of two comes too late, what the first one did is the answer.
+
+    Raises:
+        PipelineError: It is refused.
+    """
+    with desk.click((request.url.path, *((name, *form.all(name)) for name in form))) as click:
+        before: str | PageAnswer | None = click.made
+        try:
+            went = write.act(desk, request, form)
+        except (DecidedMeanwhile, RunLocked):
+            if before is None:
+                raise
+            return before
+        if isinstance(went, PageAnswer) and went.status >= 400:
+            return before if before is not None and went.status == 409 else went
+        click.made = went
+    return went
 
 
 def _target(request: Request, went: str) -> str:

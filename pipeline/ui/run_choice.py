@@ -12,7 +12,7 @@ from pipeline.app.removals import removal_lines, removals, remove
 from pipeline.app.run_index import word_of
 from pipeline.app.run_list import RunRow, resume_arguments, row_of
 from pipeline.app.stores import open_account
-from pipeline.errors import ConfigError, PipelineError
+from pipeline.errors import ConfigError, PipelineError, RunNotFound
 from pipeline.store.retention import Removal
 from pipeline.ui.desk import Desk
 from pipeline.ui.pages import Data
@@ -117,6 +117,9 @@ def delete(desk: Desk, runs: Sequence[str]) -> Ended:
             going: list[Removal] = removals(desk.store(), [run])
             remove(desk.store(), account, going[0])
             desk.runs.forget(run)
+            yield run, None
+        except RunNotFound:
+            # Another click or person was first: it is as was asked.
             yield run, None
         except PipelineError as error:
             yield run, error

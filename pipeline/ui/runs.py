@@ -177,7 +177,8 @@ def _cells(row: RunRow) -> Sequence[object]:
 
 
 def _back(form: FormFields) -> str:
-    return place("", query_of(asked_of(form), after=form.get("after", "")))
+    # The page's script forgets which runs were selected: they were acted upon.
+    return place("", query_of(asked_of(form), after=form.get("after", ""))) + "#done"
 
 
 def _each(desk: Desk, form: FormFields, act: Callable[[Desk, Sequence[str]], run_choice.Ended], done: str) -> str:

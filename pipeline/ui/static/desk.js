@@ -16,11 +16,18 @@
     lost = clearTimeout(lost);
     tell("Live" + (last ? `, record ${last.toLocaleString("en")}` : ""));
   };
+  const followed = main.hasAttribute("hx-sse:connect");
   const dropped = () => {
-    lost ||= setTimeout(tell, 2000, `Connection lost${last ? ` at record ${last}` : ""}; trying again`, 1);
+    const text = `Connection lost${last ? ` at record ${last}` : ""}${followed ? "; trying again" : ""}`;
+    lost ||= setTimeout(tell, 2000, text, 1);
   };
-  if (main.hasAttribute("hx-sse:connect")) {
-    const on = (event, does) => document.addEventListener(`htmx:${event}`, ({ detail }) => does(detail || {}));
+  const on = (event, does) => document.addEventListener(`htmx:${event}`, ({ detail }) => does(detail || {}));
+  on("error", dropped);
+  on("response:error", ({ ctx: { response } }) => {
+    if (response.status === 403 || response.status >= 500) tell("This page is not kept up to date: reload it", 1);
+  });
+  if (!followed) on("after:swap", () => ((lost = clearTimeout(lost)), tell("")));
+  else {
     on("sse:after:connection", live);
     on("sse:after:message", ({ message }) => {
       last = +message.id || last;
@@ -28,7 +35,6 @@
     });
     on("sse:before:connection", ({ connection }) => connection.attempt && dropped());
     on("sse:error", dropped);
-    on("error", dropped);
     on("sse:close", ({ reason }) => {
       lost = clearTimeout(lost);
       if (reason === "message") tell("Ended");
@@ -49,16 +55,24 @@
 
   /* What opens is typed into; what was typed into a form with `data-draft` is kept until it is sent. */
   document.addEventListener("toggle", ({ target }) => target.open && $("[data-focus]", target)?.focus(), true);
-  const draft = $("form[data-draft]");
-  if (draft) {
-    const name = `draft ${draft.dataset.draft}`;
+  for (const form of all("form[data-draft]")) {
+    const name = `draft ${form.dataset.draft}`;
     const kept = JSON.parse(sessionStorage[name] || "{}");
-    const untouched = all("[name^='at:']", draft).filter((field) => field.value === field.defaultValue);
+    const untouched = all("textarea, [name=note], [name^='at:']", form).filter(({ value, defaultValue }) => value === defaultValue);
     untouched.forEach((field) => (field.value = kept[field.name] ?? field.value));
-    draft.addEventListener("input", () => {
-      sessionStorage[name] = JSON.stringify(Object.fromEntries(new FormData(draft)));
+    form.addEventListener("input", () => {
+      sessionStorage[name] = JSON.stringify(Object.fromEntries(new FormData(form)));
     });
   }
+
+  /* What was typed before the scripts ran, or is put back by the browser, is answered too. */
+  const touched = ({ value, defaultValue, checked, defaultChecked, options }) =>
+    value !== (defaultValue ?? value) || checked !== defaultChecked || [...(options || [])].some((each) => each.selected !== each.defaultSelected);
+  const answer = () => {
+    const forms = all("form[hx-trigger^=input]").filter(({ elements }) => [...elements].some(touched));
+    forms.forEach((form) => form.dispatchEvent(new Event("input")));
+  };
+  addEventListener("load", () => setTimeout(answer));
 
   /* Keys. `data-key` on a button or link is its key; rows are `[data-row]`; `[data-help]` is the button that helps. */
   const panel = $("#keys");
@@ -118,6 +132,12 @@
     const kept = new Set(JSON.parse(sessionStorage.chosen || "[]"));
     const boxes = () => all('[name="run"][form="chosen"]');
     const every = $("[data-choose-all]");
+    if (location.hash === "#done" || /runs\/(stop|resume|delete)$/.test(location.pathname)) {
+      kept.clear();
+      history.replaceState(null, "", location.pathname + location.search);
+    }
+    /* What was chosen before this ran. */
+    boxes().forEach((box) => (box.checked || every?.checked) && kept.add(box.value));
     const show = () => {
       const here = boxes().filter((box) => (box.checked = kept.has(box.value))).length;
       const away = kept.size - here;
@@ -136,7 +156,6 @@
       formData.delete("run");
       kept.forEach((run) => formData.append("run", run));
     });
-    $("[data-clears]")?.addEventListener("submit", () => (kept.clear(), show()));
     document.addEventListener("htmx:after:swap", show);
     show();
   }

@@ -16,9 +16,11 @@ COURSE = {"subject": "maths", "level": "n5", "lessons": "3", "model": "offline"}
 
 def test_fields_become_settings_and_options(tmp_path: Path) -> None:
     typed = COURSE | {"batch": "yes", "blind_solve": "no", "force": "yes", "max_cost_usd": "$2.50", "sample": " "}
+    typed |= {"labels": "team=maths, project=x"}
     found = read_fields(typed, f"files:{tmp_path}")
     assert found.errors == {}
     assert (found.asked.lessons, found.asked.blind_solve) == (3, False)
+    assert found.execution.labels == "project=x,team=maths"
     assert (found.execution.max_cost_usd, found.execution.batch, found.execution.sample) == (
         Decimal("2.50"),
         True,
@@ -26,14 +28,16 @@ def test_fields_become_settings_and_options(tmp_path: Path) -> None:
     )
     assert arguments(typed) == [
         "--subject=maths", "--level=n5", "--lessons=3", "--model=offline", "--batch", "--no-blind-solve", "--force",
-        "--max-cost-usd=$2.50",
+        "--max-cost-usd=$2.50", "--label=team=maths, project=x",
     ]  # fmt: skip
 
 
 def test_every_fault_is_told_at_its_field() -> None:
-    typed = {"subject": "", "lessons": "500", "max_cost_usd": "much", "effort": "huge", "daily_budget_usd": "-1"}
+    typed = {"subject": "", "lessons": "500", "max_cost_usd": "much", "effort": "huge", "daily_budget_usd": "-1",
+             "labels": "maths"}  # fmt: skip
+    assert "such as team=maths" in read_fields(typed, "").errors["labels"]
     assert set(read_fields(typed, "").errors) == {"subject", "level", "lessons", "max_cost_usd", "effort",
-                                                   "daily_budget_usd"}  # fmt: skip
+                                                   "daily_budget_usd", "labels"}  # fmt: skip
     assert set(read_fields({"subject": "drama", "level": "national_3"}, "").errors) == {"level"}
 
 
