@@ -106,8 +106,8 @@ _OTHERS: Sequence[Row] = (
         "own risk assessment decides."),
     Row(34, "R", CODE, "a figure can be drawn, is there, and agrees with its question", checks_items.figures,
         "A question that speaks of a figure, graph, diagram or table has it in figures. The numbers and corners of a "
-        "figure are those of its question, and of its title; its sides and angles are possible. A line of best "
-        "fit runs through the middle of its points."),
+        "figure are those of its question, and of its title; its sides and angles are possible, its "
+        "totals are sums. A line of best fit runs through the middle of its points."),
     Row(35, "R", CODE, "mathematics can be set", checks_text.notation,
         r"Formulas use only the notation above. A line break inside a formula, a single $ or a backslash outside a "
         r"formula is an error."),

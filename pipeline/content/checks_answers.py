@@ -13,6 +13,7 @@ from itertools import combinations, permutations
 from typing import Any
 
 from pipeline.content import checks_data, checks_remarks, checks_working
+from pipeline.content.checks_prose import read_line
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item
 from pipeline.content.numbers import FREE, numbers_in, one_step, ungrouped, without_formulas
@@ -38,9 +39,18 @@ def answer_at(item: Item, one: AskedPart) -> str:
 
 # ---- 5, 15: the value and its form
 
+#: A question with its answer in a note.
+_TASK = re.compile(r"(.*)\s\([Aa]nswers?: (.+)\)\s*$", re.DOTALL)
+
 
 def values(case: Case) -> Iterator[Fault]:
     """Check row 5: the printed answer is what its calculation gives; all solutions, no others."""
+    for place, note in enumerate(case.lesson.notes, 1):
+        for task, answer in _TASK.findall(note.text):
+            if not (_SET.match(task) or checks_data.REARRANGED.search(task)):
+                continue
+            if said := AskedPart(f"notes.{place}.text", task, task, answer, "").outcome().fault:
+                yield Fault(f"notes.{place}.text", said, "the answer of the question", "R")
     for item, one in questions(case):
         at = answer_at(item, one)
         if one.expression:
@@ -336,11 +346,7 @@ def _verified(case: Case, where: str, item: Item) -> str:
     if not any(right):
         return "nobody"
     solution = checks_working.item_solution(case, where, item)
-    whole = (
-        all(right)
-        and solution.whole
-        and all(checks_working.read_line(text, solution.nouns).whole for text in item.marks)
-    )
+    whole = all(right) and solution.whole and all(read_line(text, solution.nouns).whole for text in item.marks)
     for option in item.options or ():
         try:
             whole = whole and bool(read(option.text, solution.nouns))

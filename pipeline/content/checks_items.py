@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from pipeline.content import checks_remarks
-from pipeline.content.checks_data import data_of
+from pipeline.content.checks_data import data_of, from_data, values_in
 from pipeline.content.findings import Case, Fault, Severity
 from pipeline.content.lesson import Item, Option, QuestionCard, WorkedExample
 from pipeline.content.levels import level_row
@@ -64,7 +64,9 @@ def wording(case: Case) -> Iterator[Fault]:
     for where, item in case.lesson.items():
         yield from checks_remarks.told(where, item)
         for part, ask, answer, expression in _answers(item):
-            if _told(ask if not part else f"{item.ask} {ask}", answer, expression):
+            # What parts share may have a quantity that one of them comes to: another compares with it.
+            measured = bool(expression) and not part and _measured(answer, ask, expression)
+            if measured or _told(ask if not part else f"{item.ask} {ask}", answer, expression):
                 yield Fault(f"{where}{part}.ask", f"the answer {answer} stands in the question", "it is for the pupil")
 
 
@@ -93,6 +95,17 @@ def _told(ask: str, answer: str, expression: str) -> bool:
     return len(plain.split()) >= 3 and plain in said
 
 
+def _measured(answer: str, ask: str, expression: str) -> bool:
+    """Say whether the quantity that is an answer, number and unit, stands in a question that does not begin from it."""
+    given = {(datum.value, datum.unit) for datum in data_of(ask)}
+    wanted = {(datum.value, datum.unit) for datum in data_of(answer)}
+    begun = values_in(expression)
+    known = any(from_data(value, begun) for value, _ in wanted) or _GIVEN.search(ask) or _CHECKED.search(ask)
+    return bool(wanted) and wanted <= given and not known
+
+
+#: Questions that give a value to be judged.
+_CHECKED = re.compile(r"\b(?:whether|enough|right|correct|agree|says?|claims?|compare|is it|does it|can)\b", re.I)
 #: Questions that give their answer on purpose.
 _GIVEN = re.compile(r"\b(?:show|prove|verify|check|explain|confirm) (?:that|why|how)\b", re.I)
 
@@ -233,12 +246,14 @@ def figures(case: Case) -> Iterator[Fault]:
             yield from _other_data(f"{where}.figures.{place}", figure, asked, _calculation(part))
             yield from _titles(f"{where}.figures.{place}", figure)
             yield from _rows(f"{where}.figures.{place}", figure, asked)
+            yield from _totals(f"{where}.figures.{place}", figure)
             yield from _fit(f"{where}.figures.{place}", figure)
     for number, card in enumerate(case.lesson.cards, 1):
         for place, figure in enumerate(getattr(card, "figures", None) or (), 1):
             for fault in drawing.faults(figure.model_dump()):
                 yield Fault(f"c{number}.figures.{place}", fault, "a figure that can be drawn")
             yield from _titles(f"c{number}.figures.{place}", figure.model_dump())
+            yield from _totals(f"c{number}.figures.{place}", figure.model_dump())
 
 
 #: A value that a title gives with its place: "5.00 at 0.71 s".
@@ -289,6 +304,34 @@ def _rows(where: str, figure: Mapping[str, Any], asked: str) -> Iterator[Fault]:
         quantity = rf"\b{re.escape(label)}\b (?:is|of|was|=) (?:about )?£?({_NUMBER.pattern})(\s?%)?"
         found = [said for said in re.finditer(quantity, asked, re.I) if bool(said[2]) == ("%" in line)]
         yield from _unlike(where, line, found, cells[0])
+
+
+_TOTAL = re.compile(r"(?:grand |overall )?(?:totals?|sum|all|altogether)(?: \(.*\)| / .*)?", re.IGNORECASE)
+
+
+def _totals(where: str, figure: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield where the last row or column of a table is called total and is not the sum of the others."""
+    if figure["kind"] != "table":
+        return
+    lines = [line.partition(":") for line in figure["lines"]]
+    cells_of = [said.split("|") for name, _, said in lines if name.startswith(("columns", "row"))]
+    rows = [[cell.strip() for cell in row] for row in cells_of]
+    if len({len(row) for row in rows}) != 1 or len(rows) < 3:
+        return
+    for table in (rows, [list(column) for column in zip(*rows, strict=True)]):
+        if len(table) < 4 or not _TOTAL.fullmatch(table[-1][0]):
+            continue
+        for column in list(zip(*table[1:], strict=True))[1:]:
+            cells = [re.fullmatch(r"(\D*?)(\d[\d,]*(?:\.\d+)?)(\D*)", cell) for cell in column]
+            read = [cell for cell in cells if cell]
+            if len(read) < len(cells) or len({(cell[1], cell[3]) for cell in read}) > 1:
+                continue
+            *parts, total = (_value(cell[2]) for cell in read)
+            places = max(len(cell[2].partition(".")[2]) for cell in read)
+            # Of rounded parts the last place may be missing.
+            slack = len(parts) * 0.5 * 10**-places if places or "%" in read[0][3] else 0.0
+            if abs(sum(parts) - total) > slack + 1e-9:
+                yield Fault(where, f"the total {column[-1]}, but the parts make {sum(parts):g}", "a total of its parts")
 
 
 def _unlike(where: str, line: str, found: Sequence[re.Match[str]], drawn: str) -> Iterator[Fault]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pipeline.content.checks_answers import answer_at, numeric, questions
-from pipeline.content.checks_sizes import impossible
+from pipeline.content.checks_sizes import impossible, impossible_answer
 from pipeline.content.checks_working import taught
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import Item, QuestionCard
@@ -172,9 +172,16 @@ def _senseless(one: AskedPart, side: PrintedSide) -> str:
     quantity = known.quantity if known else ""
     asked_for = [*units.asked(one.ask)]
     scalar = quantity in ("area", "volume", "mass", "density") or (quantity == "speed" and "speed" in one.ask.lower())
-    length = quantity == "length" and re.search(r"\b(?:length|distance|height|width|radius|perimeter)\b", one.ask)
+    length = quantity == "length" and re.search(
+        r"\b(?:length|distance|height|width|depth|thickness|diameter|radius|perimeter|circumference|wavelength"
+        r"|how (?:far|long|high|tall|wide|deep))\b",
+        one.ask,
+        re.IGNORECASE,
+    )
     if value < 0 and (scalar or length or (quantity == "time" and "time" in asked_for)):
         return f"a negative {quantity} of {one.answer}"
+    if said := impossible_answer(one.ask, value):
+        return f"{one.answer}: {said}"
     if quantity == "speed" and abs(size) > 3.0e8:
         return f"{one.answer} is faster than light"
     return ""
@@ -188,6 +195,7 @@ ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
      "The answer has the unit that the question names, or one of the quantity asked for: 24 cm² for an area, 12 m/s "
      "for a velocity."),
     (20, "R", "numbers make sense", sense,
-     "People and things are whole, a probability is from 0 to 1, lengths, areas, volumes and masses are positive, "
-     "shares of a whole at most 100 % together; people, things, speeds and prices have sizes that one meets."),
+     "People and things are whole, a probability is from 0 to 1, an efficiency at most 100 %; lengths, areas, volumes, "
+     "masses, kinetic energies and frequencies are positive, two sides of a triangle longer than the third, shares of "
+     "a whole at most 100 % together; people, things, speeds and prices have sizes that one meets."),
 )  # fmt: skip

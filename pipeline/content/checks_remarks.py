@@ -44,13 +44,15 @@ _STEP = re.compile(
 _SO = re.compile(
     r"(\\\((?:(?!\\\)).)*=(?:(?!\\\)).)*\\\))[,.]?\s(?:so|which is|that is)\s(?:it is |that is |about )?£?"
     # What is counted ("so 4 is a factor", "so 3 sides") is no value.
-    rf"(\d[\d,]*(?:\.\d+)?)(?=\s?(?:{units.PATTERN.pattern})?\s?(?:[.,;:)](?!\d)|$))"
+    rf"(\d[\d,]*(?:\.\d+)?)(?=\s?(?:{units.PATTERN.pattern})?\s?(?:[.,;:)](?!\d)|$|\s?(?:is|are)\s(?:left|over|saved|spent|missing)\b))"
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_CLAUSE = re.compile(r"(?<=[.!?;])\s+")
+#: A number alone in a formula.
+_BARE = re.compile(r"\\\(\s*([-−]?\d[\d.,]*(?:\{,\}\d{3})*)\s*\\\)")
 #: Sentences that tell what comes of a mistake.
 _OF_MISTAKES = re.compile(
     r"\b(?:answer|wrong\w*|mistake|error|forg\w+|instead|would|gives?|leads?|get|gets|comes?|if|without|only|not|too)\b"
-    r"|^[A-Z]\w+ing\b",
+    r"|(?-i:^[A-Z])\w+ing\b",
     re.IGNORECASE,
 )
 #: A bare value; questions whose answers are read off or estimated, so that others near it are accepted.
@@ -80,17 +82,19 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
     texts = [part.ask, _valued(part.answer or ""), *(line.partition("\n")[2] for line in part.working)]
     texts += [text for line in part.working for text in FORMULA.findall(line.partition("\n")[0])]
     if isinstance(part, Item):
-        texts += [part.expression or "", *part.marks]
+        texts += [part.expression or ""]
         texts += [f"{one.ask} {one.expression} {_valued(one.answer)}" for one in part.parts or ()]
         texts += [f"{option.text} {option.method}" for option in part.options or ()]
         texts += [f"{wrong.method} {_value(wrong.method)}" for wrong in part.wrong or ()]
     texts += [line for figure in part.figures or () for line in figure.lines]
     there = {abs(n) for text in texts for n in [*numbers_alone(text), *values_in(text)]}
     by_formulas, by_words = there | _rationals(known), there | _rationals(worded)
+    # What is said of a question may speak of its marks, not a mark of itself.
+    in_marks = {abs(n) for text in getattr(part, "marks", ()) for n in [*numbers_alone(text), *values_in(text)]}
     a_year = _YEAR if _is_calculated(part) else _ANY_YEAR
     data: list[Fraction] = []
     for at, text, severity in _said(where, part):
-        there = by_formulas if ".working." in at else by_words
+        there = by_words if ".marks." in at else (by_formulas if ".working." in at else by_words) | in_marks
         words = without_formulas(text, " … ")
         measured = {datum.value for datum in data_of(words)}
         said = numbers_alone(words)
@@ -191,7 +195,9 @@ def _said(where: str, part: Item | WorkedExample) -> Iterator[tuple[str, str, Se
     for place, line in enumerate(part.working, 1):
         yield f"{where}.working.{place}", line.partition("\n")[0], "R"
     if isinstance(part, Item):
-        yield from ((f"{where}.feedback", text, _grade(text, part)) for text in _SENTENCE.split(part.feedback))
+        yield from ((f"{where}.feedback", text, _grade(text, part)) for text in _CLAUSE.split(part.feedback))
+        for place, text in enumerate(part.marks, 1):
+            yield f"{where}.marks.{place}", _BARE.sub(r"\1", text.partition("\n")[2]), "R"
         if not part.options:
             yield from ((f"{one.where}.answer", one.answer, "R") for one in asked(where, part) if in_words(one.answer))
         for place, text in enumerate(part.more or (), 1):

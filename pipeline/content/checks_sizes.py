@@ -102,7 +102,38 @@ _A_RATIO = re.compile(r"\b(?:ratios?|scales?|maps?|mix\w*|shar\w+|parts)\b", re.
 _MATTER = re.compile(r"\b(?:water|glass|diamond|plastic|perspex|liquid|medium|material|fibre|block|prism)\b")
 _SHARES = re.compile(rf"(?:[A-Za-z][\w-]*(?: [a-z]+)? {_N}\s?%(?:,| and|, and)? ?){{3,}}")
 _WHOLE = re.compile(r"\b(?:pie chart|survey\w*|asked|whole|made of|consists of|contains|composition)\b", re.IGNORECASE)
-_ANGLES = re.compile(rf"\b(?:[Tt]wo|[Tt]hree|The) angles of a triangle are ((?:{_N}\s?°(?:,| and|, and)? ?)+)")
+_DEGREES = rf"((?:{_N}\s?°(?:,| and|, and)? ?)+)"
+_ANGLES = re.compile(
+    rf"\b(?:[Tt]wo|[Tt]hree|[Tt]he)?\s?angles (?:of|in) (?:a|the|this) triangle (?:are|measure) {_DEGREES}"
+    rf"|\btriangle (?:has|with)(?: (?:two|three))? angles (?:of )?{_DEGREES}"
+)
+#: Three sides of a triangle in words; questions whether there is one.
+_UNIT = r"(?:\s?[a-z]+)?"
+_SIDES = re.compile(
+    rf"\btriangles?\b[^.?;]{{0,30}}\b(?:sides?|lengths)\b[^.?;\d]{{0,20}}{_N}{_UNIT},\s{_N}{_UNIT}\sand\s{_N}"
+    rf"|\b(?:[Tt]riangle [A-Z]{{3}})\b[^.?;\d]{{0,12}}[A-Z]{{2}}(?: is| =)? {_N}{_UNIT},"
+    rf"\s[A-Z]{{2}}(?: is| =)? {_N}{_UNIT} and [A-Z]{{2}}(?: is| =)? {_N}"
+)
+_WHETHER = re.compile(r"\b(?:can|cannot|could|possible|impossible|whether|why|is it|exists?|draw)\b", re.IGNORECASE)
+_SOUGHT = r"\b(?:calculate|find|determine|work out|estimate|state|what is)\b[^.?]{0,40}\b"
+#: What a question asks for, the least and the most that it may be, and what is said where it is not.
+_ASKED: tuple[tuple[str, float, float, str], ...] = (
+    (r"(?:kinetic energy|energy of (?:a|one|each|the) photon|work function)\b", 0, 1e99, "such an energy is positive"),
+    (r"(?:frequency|resistance|capacitance|amplitude|half-life|concentration|period|standard deviation|range|"
+     r"uncertainty)\b", 0, 1e99, "it is positive"),
+    (r"(?:efficiency|percentage yield|atom economy|percentage (?:of|by) mass)\b", 0, 100, "it is from 0 to 100 %"),
+    (r"pH\b", -1, 14.5, "a pH is from 0 to 14"),
+)  # fmt: skip
+
+
+def impossible_answer(ask: str, value: float) -> str:
+    """Return why an answer cannot be what its question asks for, "" where it can."""
+    said = (
+        what
+        for noun, least, most, what in _ASKED
+        if not least <= value <= most and re.search(_SOUGHT + noun, ask, re.IGNORECASE)
+    )
+    return next(said, "")
 
 
 def impossible(text: str) -> Iterator[str]:
@@ -160,8 +191,12 @@ def _of_wholes(text: str) -> Iterator[str]:
         total = sum(float(share.replace(",", "")) for share in re.findall(rf"{_N}\s?%", match[0]))
         if total > 100.6 and _WHOLE.search(text):
             yield f"{match[0].strip()} are {total:g} % together"
+    for match in _SIDES.finditer(text) if not _WHETHER.search(text) else ():
+        short, middle, long = sorted(float(side.replace(",", "")) for side in match.groups() if side)
+        if short + middle <= long:
+            yield f"{match[0].strip()}: two sides are together longer than the third"
     for match in _ANGLES.finditer(text):
-        angles = [float(angle) for angle in re.findall(r"(\d+(?:\.\d+)?)\s?°", match[1])]
+        angles = [float(angle) for angle in re.findall(r"(\d+(?:\.\d+)?)\s?°", match[0])]
         if (
             sum(angles) > 180
             or (len(angles) == 3 and abs(sum(angles) - 180) > 1)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
@@ -17,16 +16,16 @@ from typing import Any
 from sympy import Integer, Rational
 
 from pipeline.content.checks_data import REARRANGED, from_data, shown
-from pipeline.content.checks_remarks import answers, false_results, slips, strangers
+from pipeline.content.checks_prose import NOT, Read, false_prose, formulas_in, read_line
+from pipeline.content.checks_remarks import answers, slips, strangers
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item, WorkedExample
 from pipeline.content.numbers import CONSTANTS, FORMULA, in_words, numbers_alone, without_formulas
 from pipeline.content.question import AskedPart, asked
 from pipeline.content.relationships import course_formulas
 from pipeline.maths.evaluation import EvaluationError
-from pipeline.maths.notation import PrintedSide, PrintedStatement, formulas, read
-from pipeline.maths.statements import Lines, equal, follows, half_place, identical, names_of, signed, substituted
-from pipeline.maths.sums import false_sums
+from pipeline.maths.notation import PrintedSide, PrintedStatement, formulas
+from pipeline.maths.statements import Lines, equal, follows, half_place, names_of, signed, substituted
 from pipeline.maths.trees import MathNode, NotReadError, Value
 
 #: A question that begins with the formula it is about.
@@ -35,48 +34,6 @@ _SET = re.compile(
 )
 #: Numbers up to this may stand anywhere: places, counts, digits.
 _SMALL = 12
-_PART = re.compile(r"^\(([a-f])\)\s*")
-#: Sentences that speak of a mistake may show what is false; after "not" a false value may follow.
-_OF_MISTAKES = re.compile(
-    r"\b(?:wrong|wrongly|mistake|error|false|forgets?|some|would|if you|belie\w+|think\w*|avoid|incorrect\w*|"
-    r"confus\w+|careful|might|may|many|often|pupils?|looks?|seems?|tempt\w+|instead)\b",
-    re.IGNORECASE,
-)
-_NOT = re.compile(r"\b(?:not|never|cannot|neither|unlike)\b|n't\b|≠|\\neq?\b", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z\\])|\n+")
-
-
-@dataclass(frozen=True)
-class Read:
-    """Hold what was read of one printed text."""
-
-    statements: list[PrintedStatement]
-    #: All of its mathematics was read.
-    whole: bool
-
-
-def read_line(text: str, nouns: Set[str] = frozenset()) -> Read:
-    """Read a text: its second line as mathematics as a whole, else its formulas one by one."""
-    told, _, line = _PART.sub("", text).partition("\n")
-    found, whole = _formulas(told)
-    if not line:
-        return Read(found, whole)
-    try:
-        return Read([*found, *read(line, nouns)], whole)
-    except NotReadError:
-        more, complete = _formulas(line)
-        return Read([*found, *more], whole and complete and not numbers_alone(without_formulas(line)))
-
-
-def _formulas(text: str) -> tuple[list[PrintedStatement], bool]:
-    found: list[PrintedStatement] = []
-    whole = True
-    for formula in formulas(text):
-        try:
-            found += read(f"\\({formula}\\)")
-        except NotReadError:
-            whole = False
-    return found, whole
 
 
 class WorkingSolution:
@@ -87,7 +44,7 @@ class WorkingSolution:
         self.questions = questions
         self.nouns = nouns
         self.read = [read_line(line, nouns) for line in working]
-        given = [one for question in questions for one in question.task] + _formulas(ask)[0]
+        given = [one for question in questions for one in question.task] + formulas_in(ask)[0]
         answers = [one for question in questions for one in question.printed]
         related = {name for one in [*given, *answers] if one.relations for name in names_of(one)}
         expressions = [one.sides[0].node for one in given if not one.relations]
@@ -102,7 +59,7 @@ class WorkingSolution:
             parted=len(questions) > 1,
         )
         self.given = given
-        equations = [one for one in _formulas(ask)[0] if one.relations == ("=",) and len(names_of(one)) > 1]
+        equations = [one for one in formulas_in(ask)[0] if one.relations == ("=",) and len(names_of(one)) > 1]
         alone = len(set(equations)) == 1 and len(questions) == 1 and len(questions[0].task) < 2
         #: What is to be rearranged or solved, in two letters or more.
         self.formula = equations[0] if alone and REARRANGED.search(ask) else None
@@ -254,6 +211,7 @@ def lines(case: Case) -> Iterator[Fault]:
         solution = item_solution(case, where, item)
         yield from _working(where, solution, item.working)
         yield from _marks(where, item, solution)
+        yield from _accepted(where, item, solution)
         yield from strangers(where, item, solution.values(words=False), solution.values())
         yield from slips(where, item)
         yield from answers(where, item, solution.values())
@@ -267,7 +225,7 @@ def lines(case: Case) -> Iterator[Fault]:
         yield from _other_numbers(where, example, solution)
     formula_lines = Lines([], formulas=course_formulas(case.course))
     for where, text in [*taught(case), *_told(case)]:
-        yield from _prose(where, text, formula_lines)
+        yield from false_prose(where, text, formula_lines)
 
 
 def _not_given(where: str, item: Item, solution: WorkingSolution) -> Iterator[Fault]:
@@ -378,6 +336,22 @@ def _marks(where: str, item: Item, solution: WorkingSolution) -> Iterator[Fault]
                 )
 
 
+def _accepted(where: str, item: Item, solution: WorkingSolution) -> Iterator[Fault]:
+    """Find a value in a formula of an accepted answer that neither the working nor the answer has."""
+    if not all(line.whole for line in solution.read):
+        return
+    known = solution.values()
+    for place, text in enumerate(item.more or (), 1):
+        kind, _, said = text.partition(": ")
+        if kind not in ("accept", "must") or NOT.search(said):
+            continue
+        for one in formulas_in(said)[0]:
+            side = one.sides[-1]
+            if not one.relations and side.node.kind != "letter" and not _known(side, known):
+                found = f"{side.text} is no value of the working or the answer"
+                yield Fault(f"{where}.more.{place}", found, "what a right answer says", "R")
+
+
 def _known(side: PrintedSide, known: Sequence[Value]) -> bool:
     """Say whether a value, perhaps with the other sign or before it was rounded, is among others."""
     if not _valued(side.node) or hasattr(side.value, "shape"):
@@ -424,41 +398,6 @@ def _told(case: Case) -> Iterator[tuple[str, str]]:
         for place, line in enumerate(working, 1):
             if not FORMULA.search(words := line.partition("\n")[0]):
                 yield f"{where}.working.{place}", words
-
-
-def _prose(where: str, text: str, known: Lines) -> Iterator[Fault]:
-    # A letter alone has the value that the text gives it; several have values of different examples.
-    alone = Lines([_formulas(text)[0]], parted=True)
-    for sentence in _SENTENCE.split(text):
-        if _OF_MISTAKES.search(sentence):
-            continue
-        # "…, not 90": what stands before the word is meant to be true.
-        negated = _NOT.search(sentence)
-        told = sentence[: negated.start()].rpartition(",")[0] if negated else sentence
-        for one in _formulas(told)[0]:
-            if said := next(
-                (v.said for v in (alone if len(names_of(one)) == 1 else known).verdicts(one) if v.truth is False), ""
-            ):
-                yield Fault(where, said, "a formula that is true")
-        if not _WHERE.search(told):
-            yield from (
-                Fault(where, said, "a law that holds for all numbers") for said in _false_laws(_formulas(told)[0])
-            )
-        for said in [*false_sums(without_formulas(told, "…")), *false_results(told)]:
-            yield Fault(where, said, "a sum that is true")
-
-
-_WHERE = re.compile(r"\b(?:if|when|where|only|unless|equations?|lines?|solv\w+)\b", re.IGNORECASE)
-
-
-def _false_laws(found: Sequence[PrintedStatement]) -> Iterator[str]:
-    """Yield laws in letters, the same on both sides, that do not hold for all numbers: (a^m)^n = a^(m + n)."""
-    for one in found:
-        left, right = one.sides[0].node, one.sides[-1].node
-        functions = any(part.kind == "function" for node in (left, right) for part in node.walk())
-        law = one.relations == ("=",) and len(left.letters) > 1 and left.letters == right.letters and not functions
-        if law and identical(left, right) is False:
-            yield f"{one.sides[0].text} = {one.sides[-1].text}"
 
 
 ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (

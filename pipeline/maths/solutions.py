@@ -44,6 +44,8 @@ def fault(task: Sequence[PrintedStatement], answer: Sequence[PrintedStatement], 
     letters = sorted({name for statement in task for name in names_of(statement)})
     if any(set(statement.relations) - {"=", "≈"} for statement in task):
         return _inequality(task, answer, letters)
+    if not letters:
+        raise NotReadError("nothing to be solved for")
     if len(letters) > len(task):
         return _formula(task, answer)
     solutions = _read(answer, letters)

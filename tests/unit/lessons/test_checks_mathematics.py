@@ -116,6 +116,31 @@ def test_a_fault_is_found_where_it_stands(row: int, where: str, item: Json) -> N
     assert (row, where) in told or (row == 15 and (5, where) in told)
 
 
+def test_a_sum_without_letters_is_not_solved() -> None:
+    """It raised IndexError: nothing to be solved for."""
+    item = question(r"Look at \(8+3=11\). What is the sum?", "11", r"\(8+3=11\)")
+    assert found(case_of(item)) == []
+
+
+@pytest.mark.parametrize(
+    ("ask", "answer", "possible"),
+    [
+        ("A triangle has sides of 3 cm, 4 cm and 5 cm. Calculate its perimeter in cm.", "12 cm", True),
+        ("A triangle has sides of 3 cm, 4 cm and 9 cm. Calculate its perimeter in cm.", "16 cm", False),
+        ("Can a triangle have sides of 3 cm, 4 cm and 9 cm? Give their sum in cm.", "16 cm", True),
+        ("In triangle ABC, AB = 5 cm, BC = 6 cm and AC = 14 cm. Find the perimeter in cm.", "25 cm", False),
+        ("A triangle has angles of 95° and 92°. Find their sum in degrees.", "187°", False),
+        ("Calculate the efficiency of the motor.", "125 %", False),
+        ("Calculate the frequency of the wave in Hz.", "−50 Hz", False),
+        ("How far does the ball fall in m?", "−11 m", False),
+        ("Calculate the displacement of the ball in m.", "−11 m", True),
+    ],
+)
+def test_what_cannot_be_is_found_in_words_and_answers(ask: str, answer: str, possible: bool) -> None:
+    rows = {row for row, _ in found(case_of(question(ask, answer, answer)))}
+    assert (20 in rows) is not possible
+
+
 def test_words_are_compared_by_nobody() -> None:
     case = case_of(
         question(
