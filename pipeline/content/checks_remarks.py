@@ -66,6 +66,14 @@ _OF_ALL = OF_UNITS | CONSTANTS | {Fraction(0), Fraction(1)}
 _YEAR = re.compile(r"\b[Ii]n (1[5-9]\d\d|20\d\d)(?![\d,]|\.\d)")
 #: A year of a question that nothing is calculated in: of history, of an author, of a law.
 _ANY_YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d\d)(?![\d,]*\d|\.\d)")
+#: A number that somebody chose for an example; questions that leave such a choice to the pupil.
+_EXAMPLE = re.compile(
+    r"\b(?:such as|for example,?|e\.g\.|like|(?:can|may|might|could) (?:be|have))\s(?:[a-z]+\s)?"
+    r"[£$€]?(\d[\d,]*(?:\.\d+)?)"
+)
+_CHOSEN = re.compile(
+    r"\b(?:test data|(?:an|one) example|examples of|(?:a|one|any|your own) (?:value|number))\b", re.IGNORECASE
+)
 _AFTERNOON = re.compile(r"\b(1[3-9]|2[0-3]):\d\d\b")
 _CLOCK = re.compile(r"\d{1,2}[:.]\d\d(?:\s?[ap]m)?$")
 #: A hint that calls what it says the answer, or what a pupil comes to.
@@ -91,7 +99,11 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
     by_formulas, by_words = there | _rationals(known), there | _rationals(worded)
     # What is said of a question may speak of its marks, not a mark of itself.
     in_marks = {abs(n) for text in getattr(part, "marks", ()) for n in [*numbers_alone(text), *values_in(text)]}
-    a_year = _YEAR if _is_calculated(part) else _ANY_YEAR
+    is_calculated = _is_calculated(part)
+    if not is_calculated and _CHOSEN.search(part.ask):
+        return
+    is_told = not is_calculated and (in_words(part.answer or "") or not numbers_alone(part.answer or ""))
+    a_year = _YEAR if is_calculated else _ANY_YEAR
     data: list[Fraction] = []
     for at, text, severity in _said(where, part):
         there = by_words if ".marks." in at else (by_formulas if ".working." in at else by_words) | in_marks
@@ -99,6 +111,8 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
         measured = {datum.value for datum in data_of(words)}
         said = numbers_alone(words)
         free = _OF_ALL | brought_by(words) | {Fraction(year) for year in a_year.findall(words)} - measured
+        if is_told:
+            free |= {Fraction(number.replace(",", "")) for number in _EXAMPLE.findall(words)}
         free |= {n for n in map(Fraction, _AFTERNOON.findall(words)) if n - 12 in there}
         told = [n for n in said if n > _SMALL or n.denominator > 1 or n in measured]
         strange = [n for n in told if n not in there | free and not _rounds(n, there | ROUNDED)]

@@ -406,8 +406,8 @@ ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
      r"\(5.672\) is written with \approx. A letter keeps its value within a question, and what is put in for it stands "
      "there. What a line works out is used in a later line or is the answer; the last line gives the answer; "
      "what earns a mark is a line or a value of the working. Sums in words are true, too (20 % of 80 is 16), and "
-     "numbers in words of working, feedback and accepted answers are those of the question or one step from them. A "
-     "step in words (divide by 4) names a number of its line. An answer that feedback speaks of comes from an option, "
-     "a wrong method or a line. What is false on purpose stands in belief, error, why, non_example, or in a sentence "
-     "with not, wrong, mistake."),
+     "numbers in words of working, feedback and accepted answers are those of the question or one step from them (with "
+     "an answer in words also an example: such as 4.2). A step in words (divide by 4) names a number of its line. An "
+     "answer that feedback speaks of comes from an option, a wrong method or a line. What is false on purpose stands "
+     "in belief, error, why, non_example, or in a sentence with not, wrong, mistake."),
 )  # fmt: skip

@@ -297,7 +297,7 @@ def _agreement(compared: int, questions: int) -> str:
         return f"Somebody who saw only the questions came to the lesson's answer in all {questions} of them."
     return (
         f"Somebody who saw only the questions came to the lesson's answer in all of the {compared} of {questions} "
-        "questions whose answers code can compare; the others are answers in words."
+        "questions whose answers code can compare; the others are answers in words or read from a drawing."
     )
 
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.content.findings import Finding
-from pipeline.content.lesson import Item, Lesson, Solutions
+from pipeline.content.lesson import Figure, Item, Lesson, Solutions
 from pipeline.content.money import in_pounds
+from pipeline.drawing import figure as drawing
 from pipeline.maths.comparison import same_answer
 from pipeline.publish.questions import places
 
@@ -41,7 +42,7 @@ def _shown(where: str, item: Item) -> dict[str, Any]:
             {"question": f"{where}({chr(ord('a') + n)})", "ask": part.ask} for n, part in enumerate(item.parts)
         ]
     if item.figures:
-        shown["figures"] = [figure.model_dump() for figure in item.figures]
+        shown["figures"] = [_seen(figure) for figure in item.figures]
     return shown
 
 
@@ -56,9 +57,22 @@ def option_order(item: Item) -> list[int]:
     return places([option.text for option in item.options or ()])
 
 
+def _seen(figure: Figure) -> dict[str, Any]:
+    """Return what a drawing shows: its lines; for a function that is hidden, the data beside the drawing."""
+    shown = figure.model_dump()
+    if "function" in _hidden(figure):
+        shown["data"] = drawing.table(shown)[1]
+        shown["lines"] = [line for line in figure.lines if not line.startswith(("function", "hide:"))]
+    return shown
+
+
+def _hidden(figure: Figure) -> set[str]:
+    return {line.partition(":")[2].strip() for line in figure.lines if line.startswith("hide:")}
+
+
 def _hides(item: Item) -> bool:
-    """Return whether a figure draws what its lines would tell."""
-    return any(line.startswith("hide:") for figure in item.figures or () for line in figure.lines)
+    """Return whether a figure draws what neither its lines nor its data would tell."""
+    return any(_hidden(figure) - {"function", "x numbers", "y numbers"} for figure in item.figures or ())
 
 
 def compared(lesson: Lesson, solved: Solutions, sign: str = "£") -> tuple[dict[str, str], list[Finding]]:

@@ -135,7 +135,8 @@ CALCULATORS = (", calculator (yes or no, only where the item differs from its le
 _CALCULATOR = {
     True: "Calculator: non_calc where the point is examined without one or trains number work, calc where numbers are "
     "awkward, mixed where both occur, exam_conditions in a mock exam.",
-    False: "Calculator: always non_calc; the course has none, and pages do not speak of it.",
+    False: "Calculator: write non_calc; the course says nothing of calculators, so pages do not either, and numbers "
+    "need not work out by hand.",
 }  # fmt: skip
 
 

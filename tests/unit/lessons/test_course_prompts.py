@@ -21,9 +21,9 @@ from pipeline.records.values import value_hash
 
 #: Shipped courses, with the beginning of the hash of all that a model reads for eighteen lessons of them.
 SHIPPED = {
-    "mathematics national_5": "23790ad6296b33a0",
-    "application_of_mathematics national_4": "fbca1117cb4f0b95",
-    "physics higher": "ff7f4795758f453b",
+    "mathematics national_5": "810182e4e83d6612",
+    "application_of_mathematics national_4": "125b83b72a0a811c",
+    "physics higher": "6eae19f28b983de4",
 }  # fmt: skip
 
 
@@ -69,7 +69,7 @@ COURSES = [
      "£|pence|penny|British"),
     (made("mathematics", "year_9"), ["You write lessons for schools.", "describe, calculate, compare"], "£|penny"),
     (made("history", "grade_9", region="Kenya"),
-     ["schools in Kenya", "a town in Kenya", "its author and year", "always non_calc", "essay"],
+     ["schools in Kenya", "a town in Kenya", "its author and year", "write non_calc", "essay"],
      "square number|£|whole roots|numbers fit"),
 ]  # fmt: skip
 
@@ -101,7 +101,8 @@ def test_a_course_without_calculators_is_told_of_none() -> None:
     course = made("chemistry", "gcse", region="England")
     silent = course.model_copy(update={"assessment": course.assessment.model_copy(update={"components": []})})
     told = load_prompts(silent.to_json())
-    assert re.findall(r".*calculator.*", told["author"] + told["examples_science"] + told["examples_words"]) == []
+    assert re.findall(r".*calculator.*", told["author"]) == []
+    assert re.findall(r".*calculator.*", "".join(told[name] for name in told if name.startswith("examples"))) == []
     assert "Without a calculator" in load_prompts(course.to_json())["author"]
 
 

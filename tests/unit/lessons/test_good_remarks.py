@@ -10,7 +10,7 @@ from pipeline.content.checks_aims import aim
 from pipeline.content.checks_remarks import accepted, answers, false_results, strangers, told
 from pipeline.content.checks_twins import twin
 from pipeline.content.findings import Case, Fault
-from pipeline.content.lesson import ExplainerCard, Item, Lesson
+from pipeline.content.lesson import ExplainerCard, Item, Lesson, WorkedExample
 from pipeline.lessons.catalogue import Catalogue
 from tests.checking import Json, course, scheme_of
 from tests.small_lesson import fresh
@@ -62,6 +62,34 @@ MASS = ("Find the total of 1.7 kg and 460 g.", "2160 g")
 )
 def test_numbers_that_everybody_knows_may_be_said(asked: tuple[str, str], feedback: str) -> None:
     assert not grave(strangers("c1.q1", item(*asked, feedback=feedback), (), ()))
+
+
+TYPES = ("Choose a data type for the length of a car in metres.", "real")
+RANGE = (
+    "A program accepts 10 to 25 swimmers. Choose normal and exceptional test data.",
+    "Normal: 16. Exceptional: 31.",
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (TYPES, "The length can be 14.2 metres, so there is a decimal part."),
+        (TYPES, "A length such as 14.2 has a decimal part."),
+        (RANGE, "Normal test data lie inside the range: 16."),
+    ],
+)
+def test_an_example_of_ones_own_may_have_its_number_where_nothing_is_calculated(
+    asked: tuple[str, str], said: str
+) -> None:
+    example = WorkedExample(ask=asked[0], answer=asked[1], working=[said, "So it is chosen."])
+    assert not grave(strangers("c1.e1", example, (), ()))
+    assert not grave(strangers("c1.q1", item(*asked, feedback=said), (), ()))
+
+
+def test_a_changed_number_that_is_no_example_is_found_in_words_too() -> None:
+    assert grave(strangers("c1.q1", item(*TYPES, feedback="The car is 14.2 metres long."), (), ()))
+    assert grave(strangers("c1.q1", item(*MASS, feedback="A bag such as 365 g is heavy."), (), ()))
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ def test_answer_that_a_blind_solution_contradicts_goes_back_with_both_and_fails_
 def test_critic_is_told_of_answers_in_words_only_where_there_are_some() -> None:
     assert _agreement(19, 19).endswith("the lesson's answer in all 19 of them.")
     assert _agreement(17, 19).endswith(
-        "17 of 19 questions whose answers code can compare; the others are answers in words."
+        "17 of 19 questions whose answers code can compare; the others are answers in words or read from a drawing."
     )
 
 
