@@ -208,7 +208,9 @@ class Loop:
         except KeyboardInterrupt:
             error = PipelineError(f"Interrupted (in step {spec.name}).", code="run_interrupted")
             raise Pause("interrupted", error) from None
-        except (Exception, SystemExit) as error:
+        except Pause:
+            raise
+        except BaseException as error:  # the code may raise what is no Exception: a cancelled await, a panic
             scope.leave_if_paused()
             pause_if_of_the_store(error)
             with self._recorder.reading() as state:

@@ -343,7 +343,9 @@ class _Pool:
             value = settled(work.body(work.context(scope), own), f"The code of {work.name!r}")
             scope.leave_if_paused()
             text = recorder.fit_text(value, f"{task} value")
-        except (Exception, SystemExit) as error:
+        except (Pause, KeyboardInterrupt):
+            raise
+        except BaseException as error:
             scope.leave_if_paused()
             pause_if_of_the_store(error)
             self._record_failure(scope, task, index, error)

@@ -183,10 +183,10 @@ class _Replay:
         careful = ReplayContext.around(ctx, self._known_task, self._scopes)
         try:
             result = spec.run(careful)
-        except Pause:
+        except (Pause, KeyboardInterrupt):
             self._order.abandon()
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             if visit.status == FAILED:
                 raise
             self._tell(visit.path, "error", None, error_facts(error).get("message"))

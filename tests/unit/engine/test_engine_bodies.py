@@ -6,6 +6,7 @@ Also the hash of the user's source text: what changes it, what does not, and whe
 from __future__ import annotations
 
 import ast
+import asyncio
 import functools
 import os
 import sys
@@ -79,7 +80,7 @@ def test_pause_that_a_body_swallows_pauses_the_run_all_the_same(
 
 
 @pytest.mark.parametrize("in_task", [True, False])
-def test_body_that_calls_exit_is_a_failed_one_and_one_that_is_interrupted_interrupts(
+def test_body_that_exits_or_is_cancelled_is_a_failed_one_and_one_that_is_interrupted_interrupts(
     store: MemoryStore, in_task: bool
 ) -> None:
     def go(error: BaseException) -> Any:
@@ -89,9 +90,10 @@ def test_body_that_calls_exit_is_a_failed_one_and_one_that_is_interrupted_interr
         body = (lambda ctx: ctx.map("item", [1], leave, key=str)) if in_task else leave
         return Pipeline("p", [step("leaves")(body)]).run(store=store)
 
-    result = go(SystemExit(3))
-    assert (result.status, type(result.error)) == ("failed", StepFailed)
-    assert "SystemExit: 3" in str(result.error)
+    for error, said in ((SystemExit(3), "SystemExit: 3"), (asyncio.CancelledError("late"), "CancelledError: late")):
+        result = go(error)
+        assert (result.status, type(result.error)) == ("failed", StepFailed)
+        assert said in str(result.error)
     stopped = go(KeyboardInterrupt())
     assert (stopped.status, stopped.detail) == ("in_progress", "interrupted")
 
