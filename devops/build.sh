@@ -11,4 +11,5 @@ ensure_venv
 ensure_tests
 out=$(mkdir -p "${1:-$PIPELINE_ROOT/dist}" && CDPATH='' cd -P -- "${1:-$PIPELINE_ROOT/dist}" && pwd -P)
 cd "$PIPELINE_ROOT"
-exec "$VENV/bin/python" -m uv build --quiet --python "$VENV/bin/python" --out-dir "$out"
+"$VENV/bin/python" -m uv build --quiet --python "$VENV/bin/python" --out-dir "$out"
+say "Built: $(echo "$out"/*.whl "$out"/*.tar.gz)"

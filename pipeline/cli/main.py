@@ -18,7 +18,7 @@ from pipeline.cli import errors
 from pipeline.cli.options import name_store
 from pipeline.cli.text import PROGRAM, is_of_stdout, stdout_refused, warn
 from pipeline.engine.stop import end_process_after_stop, end_process_on_signal
-from pipeline.errors import RunInterrupted, RunNotFound
+from pipeline.errors import PipelineError, RunInterrupted
 from pipeline.providers import variables
 
 COMPLETE_VARIABLE = "_PIPELINE_COMPLETE"
@@ -187,7 +187,7 @@ def _run(arguments: list[str]) -> int:
         with root.make_context(PROGRAM, arguments) as context:
             try:
                 result = root.invoke(context)
-            except RunNotFound as error:
+            except PipelineError as error:
                 name_store(error)
                 raise
     except click.exceptions.Exit as end:

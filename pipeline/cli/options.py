@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _KEY = "pipeline.store"
 #: Makes the first run of a store; the store's words follow where it is not the default one.
 FIRST_RUN = f"{PROGRAM} lessons --subject mathematics --level national_5"
+#: A command in a hint up to its run; the engine, which writes most hints, does not know the store's words.
+_OF_A_RUN = re.compile(r"\./pipeline\.sh (?:answer|cost|fork|lessons --resume|log|mark-done|settle|show|status) [\w-]+")
 
 
 class NamedPath(click.Path[Path]):
@@ -141,20 +144,17 @@ def here() -> str:
 
 
 def name_store(error: PipelineError) -> None:
-    """Name the store in the error of a run that was not found, and the command that lists it; idempotent.
+    """Name the store in an error: in the commands of its hint, and where its run was not found; idempotent.
 
     Where the store holds no run at all, the hint is the command that makes one.
     """
-    data = error.data
-    if (
-        not isinstance(error, RunNotFound)
-        or error.code != RunNotFound.code
-        or "run" not in data
-        or "candidates" in data
-    ):
+    data, words = error.data, store_words_here()
+    unnamed = bool(words) and words not in error.hint
+    if unnamed:
+        error.hint = _OF_A_RUN.sub(lambda command: command[0] + words, error.hint)
+    if error.code != RunNotFound.code or "run" not in data or "candidates" in data:
         return
-    words = store_words_here()
-    if words and words not in error.hint:
+    if unnamed:
         error.args = (f"{error.message.removesuffix('.')}{here()}.",)
     nothing = data["run"] == "latest" and data.get("pipeline") in (None, "lessons")
     error.hint = f"`{FIRST_RUN}{words}` makes one." if nothing else f"`{PROGRAM} list{words}` shows the runs there are."

@@ -50,6 +50,8 @@ def watched(execution: Execution, how: Display, start: Starter) -> int:
 def _show_end(report: RunReport, how: Display) -> int:
     """Print how it ended; return the exit code."""
     code = report.result.exit_code
+    if report.result.error is not None:
+        name_store(report.result.error)
     if how.json:
         quietly(lambda: say_json(report_json(report)))
     elif not code:

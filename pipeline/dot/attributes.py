@@ -10,6 +10,8 @@ from pipeline.dot import kinds
 from pipeline.dot.values import Value, as_decimal, as_flag, as_number, as_seconds, as_text
 
 GRAPH, NODE, EDGE = "graph", "node", "edge"
+#: Visits of a node where the graph names no limit.
+DEFAULT_VISITS = 100
 
 
 class Form(Enum):
@@ -108,7 +110,7 @@ _READ: tuple[Attribute, ...] = (
               means="where to continue after a failure, or from an unsatisfied gate"),
     Attribute("fallback_retry_target", (NODE, GRAPH), _ROUTE, like="retry_target"),
     Attribute("fallback", _GRAPH, _ROUTE, like="retry_target"),
-    Attribute("max_visits", (NODE, EDGE), _PACE, _COUNT, default="100",
+    Attribute("max_visits", (NODE, EDGE), _PACE, _COUNT, default=str(DEFAULT_VISITS),
               means="how often a node is visited (an edge taken) at most"),
     Attribute("max_node_visits", _GRAPH, _PACE, _COUNT, like="max_visits"),
     Attribute("max_restarts", _GRAPH, _PACE, _COUNT, default="5, 3",

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from pipeline.dot import kinds
+from pipeline.dot.attributes import DEFAULT_VISITS
 from pipeline.dot.diagnostics import ERROR, INFO, WARNING, Diagnostic, Rule, finding
 from pipeline.dot.model import DotGraph
 from pipeline.graph.liveness import components
@@ -191,7 +192,7 @@ def unbounded_cycle(graph: DotGraph) -> Iterator[Diagnostic]:
         # Something the run finds out can make it leave by an edge that is alone, or beside a choice.
         beside = [graph.outgoing(edge.source) for edge in leaving]
         if any(len(edges) == 1 or any(edge.condition or edge.label for edge in edges) for edges in beside):
-            message = f"The cycle {names} may loop without limit."
+            message = f"The cycle {names} has no limit of its own; it ends after {DEFAULT_VISITS} visits of a node."
             yield finding("unbounded_cycle", INFO, nodes[0], message, fix)
         elif leaving:
             message = f"Nothing decides when the cycle {names} is left: the same edges are taken each time."

@@ -211,8 +211,6 @@ class Loop:
         except Pause:
             raise
         except BaseException as error:  # the code may raise what is no Exception: a cancelled await, a panic
-            scope.leave_if_paused()
-            pause_if_of_the_store(error)
             with self._recorder.reading() as state:
                 last = state.steps.get(scope.path)
             cause, facts = judged(self._running, scope, error, last.error if last else None)

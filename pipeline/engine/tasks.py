@@ -346,8 +346,6 @@ class _Pool:
         except (Pause, KeyboardInterrupt):
             raise
         except BaseException as error:
-            scope.leave_if_paused()
-            pause_if_of_the_store(error)
             self._record_failure(scope, task, index, error)
             if isinstance(error, InvalidValue) and not work.skip_failed:
                 # The same code makes the other values: no more is asked for them before it is mended.
@@ -407,7 +405,12 @@ def judged(
 
     Args:
         before: How the same work failed the last time; None: it did not.
+
+    Raises:
+        Pause: The body swallowed one, or the store did not answer.
     """
+    scope.leave_if_paused()
+    pause_if_of_the_store(error)
     facts = error_facts(error)
     if isinstance(error, ModelError) and error.retryable:
         return PROVIDER, facts

@@ -34,7 +34,8 @@ def test_validate_says_that_a_sound_graph_can_be_run_and_lists_its_commands(cli:
     said = cli("validate", str(flow))
     assert said.code == 0
     assert said.out.splitlines() == [
-        "INFO    unbounded_cycle: line 4: The cycle write, test, ask may loop without limit.",
+        "INFO    unbounded_cycle: line 4: The cycle write, test, ask has no limit of its own; it ends after 100 visits "
+        "of a node.",
         "        Set max_visits on one of them, like write [max_visits=5].",
         "",
         "Shell commands it would run (only with --allow-tools):",

@@ -10,6 +10,7 @@ import pytest
 from pipeline import environment
 from pipeline.clock import SystemClock
 from pipeline.store.sql.backend import open_sql
+from pipeline.store.url import open_store
 from tests.said import Cli
 from tests.sample_runs import completed_run
 from tests.servers.objects import moto as moto
@@ -101,6 +102,20 @@ def test_run_that_is_not_there_is_said_without_the_default_store(cli: Cli, monke
     said = cli("status", "2026")
     assert "There is no run '2026'.\n" in said.err
     assert "pipeline.sh list` shows the runs there are." in said.err
+
+
+def test_command_that_a_hint_names_looks_into_the_same_store(cli: Cli, tmp_path: Path) -> None:
+    file, store = "devops/docs/examples/word_count.py", f"files:{tmp_path}/other"
+    assert cli("run", file, "--param", 'texts={"a": "b c"}', "--store", store).code == 0
+    (run,) = (head.run_id for head in open_store(store).heads())
+    texts = ("--param", 'texts={"a": "b"}')
+    for more in ((), ("--json",)):
+        said = cli("run", file, "--resume", run, "--store", store, *texts, *more)
+        assert said.code == 2
+        assert f"./pipeline.sh fork {run} --store {store} --set params.texts=VALUE" in said.out + said.err
+    path = tmp_path / "other" / run / "journal.jsonl"
+    path.write_bytes(path.read_bytes()[1:])
+    assert f"`./pipeline.sh log {run} --store {store}`" in cli("run", file, "--resume", run, "--store", store).err
 
 
 def test_copy_into_or_out_of_nothing_is_refused(cli: Cli, tmp_path: Path) -> None:

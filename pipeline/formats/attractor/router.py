@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pipeline.dot import kinds
+from pipeline.dot.attributes import DEFAULT_VISITS
 from pipeline.dot.conditions import compile_condition
 from pipeline.dot.labels import normal_label
 from pipeline.dot.model import DotEdge, DotGraph, DotNode, target_of
@@ -28,9 +29,9 @@ from pipeline.records.statuses import FAILED
 #: Kinds of failure that no jump mends: only an edge that accepts them goes on.
 _AT_ONCE = frozenset({"auth", "authentication", "billing", "quota"})
 _RESTARTS = "internal.loop_restart_count"
-#: If the graph does not say: visits of a node, restarts of a run, equal failures of a node until it is taken to fail
-#: for good, and times a run goes back for one goal gate.
-_MAX_VISITS, _MAX_RESTARTS, _SAME_FAILURES, _MAX_GATE_JUMPS = 100, 5, 3, 3
+#: If the graph does not say: restarts of a run, equal failures of a node until it is taken to fail for good, and times
+#: a run goes back for one goal gate.
+_MAX_RESTARTS, _SAME_FAILURES, _MAX_GATE_JUMPS = 5, 3, 3
 #: Says why an edge may not be taken any more; "": it may.
 Closed = Callable[[DotEdge], str]
 _FAILING_LABELS = frozenset({"fail", "failed", "failure", "error"})
@@ -170,7 +171,7 @@ class AttractorRouter:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.asks_restarts = any(_RESTARTS in edge.condition for edge in plan.dot.edges)
-        self._most_visits = self._limit("max_node_visits", _MAX_VISITS)
+        self._most_visits = self._limit("max_node_visits", DEFAULT_VISITS)
         most = plan.dot.number("max_restarts")
         self._most_restarts = _MAX_RESTARTS if most is None else most
         #: Equal failures of a node that end the run.
