@@ -16,7 +16,6 @@ from pipeline.engine.routing import Route, Settled, by_label, way
 from pipeline.engine.setup import UNSAFE, ActiveRun, Definition, settled
 from pipeline.engine.sources import UNCHANGED, Scope, fresh
 from pipeline.engine.step import Outcome, StepContext, StepSpec
-from pipeline.engine.stop import pause_if_of_the_store
 from pipeline.engine.tasks import judged
 from pipeline.errors import GraphError, InvalidValue, Pause, PipelineError, Suspended
 from pipeline.graph.model import choose, frozen

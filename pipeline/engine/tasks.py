@@ -419,10 +419,8 @@ def judged(
     if not scope.heard + scope.bought:
         return CODE, facts
     if not scope.bought and before is not None and all(before.get(key) == facts.get(key) for key in _SAME):
-        hint = (
-            f"The same recorded replies led to the same error again. To ask again (and pay again): "
-            f"{running.anew(scope.path, scope.task)}"
-        )
+        again = running.anew(scope.path, scope.task)
+        hint = f"The same recorded replies led to the same error again. To ask again (and pay again): {again}"
     else:
         hint = "The replies are recorded: once this is fixed, a resume reuses them and pays nothing."
     return CODE, {**facts, "hint": " ".join(filter(None, (facts.get("hint"), hint)))}
