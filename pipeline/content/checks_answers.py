@@ -341,8 +341,8 @@ def summary(case: Case) -> dict[str, Any]:
 
 
 def _verified(case: Case, where: str, item: Item) -> str:
-    outcomes = [one.outcome() for one in asked(where, item)]
-    right = [outcome.compared and not outcome.fault for outcome in outcomes]
+    outcomes = [(one, one.outcome()) for one in asked(where, item)]
+    right = [outcome.compared and not outcome.fault and not _read_off(one) for one, outcome in outcomes]
     if not any(right):
         return "nobody"
     solution = checks_working.item_solution(case, where, item)
@@ -353,6 +353,12 @@ def _verified(case: Case, where: str, item: Item) -> str:
         except NotReadError:
             whole = False
     return "computed" if whole else "in part"
+
+
+def _read_off(one: AskedPart) -> bool:
+    """Say whether the calculation is a bare number that no words of the question give: read off a figure."""
+    bare = re.fullmatch(r"-?(\d+(?:\.\d+)?)", one.expression.strip())
+    return bare is not None and Fraction(bare[1]) not in numbers_in(one.question)
 
 
 ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (

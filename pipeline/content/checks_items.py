@@ -24,6 +24,9 @@ _NEGATIVE = re.compile(
     re.I,
 )
 _CONTENT = re.compile(r"[a-z]{5,}")
+#: Of a formula: what is not printed, and commands, each about one sign wide.
+_MARKUP = re.compile(r"\\(?:begin|end)\{\w+\}|[\\{}]|\\[()]")
+_COMMAND = re.compile(r"\\(?!begin\b|end\b)[A-Za-z]+")
 #: A name in code: vanNo, van_no.
 _IN_CODE = re.compile(r"\b[A-Za-z]+(?:[a-z][A-Z]|_)\w*")
 _NUMBER = re.compile(r"(?<![\d.,])\d[\d,]*(?:\.\d+)?")
@@ -43,7 +46,7 @@ def alike(case: Case) -> Iterator[Fault]:
         card = case.lesson.cards[int(where[1:].partition(".")[0]) - 1].kind
         if not row.fitting(len(options), card):
             yield Fault(f"{where}.options", f"{len(options)} options", f"{row.options} options at this level")
-        sizes = [len(option.text) for option in options]
+        sizes = [len(_MARKUP.sub("", _COMMAND.sub("x", option.text))) for option in options]
         if max(sizes) > 12 and max(sizes) > 1.6 * median(sizes):
             yield Fault(f"{where}.options", f"one option has {max(sizes)} characters", "options of like length")
         longest.append(sizes[0] > 1.2 * max(sizes[1:]))

@@ -103,7 +103,7 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
     if not is_calculated and _CHOSEN.search(part.ask):
         return
     is_told = not is_calculated and (in_words(part.answer or "") or not numbers_alone(part.answer or ""))
-    a_year = _YEAR if is_calculated else _ANY_YEAR
+    a_year, readings = _YEAR if is_calculated else _ANY_YEAR, _readings(where, part)
     data: list[Fraction] = []
     for at, text, severity in _said(where, part):
         there = by_words if ".marks." in at else (by_formulas if ".working." in at else by_words) | in_marks
@@ -116,6 +116,7 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
         free |= {n for n in map(Fraction, _AFTERNOON.findall(words)) if n - 12 in there}
         told = [n for n in said if n > _SMALL or n.denominator > 1 or n in measured]
         strange = [n for n in told if n not in there | free and not _rounds(n, there | ROUNDED)]
+        strange = [n for n in strange if ".more." not in at or not any(4 * abs(n - read) <= read for read in readings)]
         if not strange:
             continue
         data = data or _data(part)
@@ -127,6 +128,13 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
             severity = "W" if part.figures and ".working." in at else severity
             listed = ", ".join(f"{float(n):.10g}" for n in sorted(strange))
             yield Fault(at, f"{listed} stands nowhere else in the question", "numbers of the question", severity)
+
+
+def _readings(where: str, part: Item | WorkedExample) -> set[Fraction]:
+    """Return the answers of a question that is read off or estimated: others near them are accepted."""
+    if not isinstance(part, Item):
+        return set()
+    return {abs(n) for one in asked(where, part) if _READ.search(one.question) for n in values_in(_valued(one.answer))}
 
 
 def _is_calculated(part: Item | WorkedExample) -> bool:

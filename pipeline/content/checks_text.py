@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline.content.banned_text import stray_talk
 from pipeline.content.cast import NAME, PERSON
+from pipeline.content.checks_aims import stems
 from pipeline.content.findings import Case, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item
 from pipeline.content.levels import level_row
@@ -19,8 +20,9 @@ from pipeline.frameworks import region_of
 from pipeline.publish import mathml
 
 _WORD = re.compile(r"\w+")
-#: Full stop, question mark or exclamation mark before a space and a capital, or the end of a paragraph.
-_SENTENCE = re.compile(r"(?<=[.!?])[\"”’']?\s+(?=[\"“‘']?[A-Z\\£\d(])|\n+")
+#: Full stop, question mark or exclamation mark, perhaps with a quotation's end ("… parc. » Then"), before a space and
+#: a capital; or the end of a paragraph.
+_SENTENCE = re.compile(r"(?<=[.!?])(?:[\"”’']|\s?»)?\s+(?=(?:[\"“‘']|«\s?)?[A-ZÀ-ÖØ-Þ\\£\d(])|\n+")
 
 
 def scope(case: Case) -> Iterator[Fault]:
@@ -37,9 +39,11 @@ def scope(case: Case) -> Iterator[Fault]:
         word: out["title"]
         for out in outcomes[max(places, default=len(outcomes)) + 1 :]
         for word in re.findall(r"[a-z]{8,}", out["title"].lower())
-        if word[:7] not in allowed and word[:6] not in general
+        if word[:7] not in allowed and word[:6] not in general and stems(word)
     }
-    text = " ".join(said for _, said in case.texts).lower()
+    # What a class goes on to may be named to its teacher.
+    said = [text for where, text in case.texts if not where.startswith("notes") and ".rubric" not in where]
+    text = " ".join(said).lower()
     for word, title in later.items():
         if re.search(rf"\b{re.escape(word)}", text):
             yield Fault("cards", f"{word!r} belongs to a later outcome, {title}", "only what is taught by now")
@@ -129,7 +133,8 @@ def repeats_between(lessons: Mapping[int, Mapping[str, Any]]) -> Iterator[tuple[
 
 def keywords(case: Case) -> Iterator[Fault]:
     """Check that a keyword is defined without itself, and met in an explainer and in a question."""
-    explained = " ".join(text for where, text in case.texts if where.endswith((".text", ".plain"))).lower()
+    told = [(where, text) for where, text in case.texts if re.fullmatch(r"c\d+\.(?:text|plain)", where)]
+    explained = " ".join(text for _, text in told).lower()
     asked = " ".join(text for where, text in case.texts if ".q" in where).lower()
     for number, keyword in enumerate(case.lesson.keywords, 1):
         term, _, definition = keyword.partition(":")
@@ -142,7 +147,8 @@ def keywords(case: Case) -> Iterator[Fault]:
         if case.entry["lesson_type"] != "teach":
             continue
         if stem not in explained:
-            yield Fault(f"keywords.{number}", f"{term!r} stands in no explainer", "a term that the lesson explains")
+            found, also = f"{term!r} stands in no explainer", [where for where, _ in told]
+            yield Fault(f"keywords.{number}", found, "a term that the lesson explains", also=also)
         if stem not in asked:
             yield Fault(f"keywords.{number}", f"{term!r} stands in no question", "a term that a question uses", "W")
 

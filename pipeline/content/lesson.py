@@ -100,7 +100,7 @@ class Item(Part):
         default=None,
         description=(
             "the whole calculation, unrounded, in the numbers of the question; absent where the answer is words or "
-            "the first formula of ask is the calculation itself"
+            "read off a figure, or the first formula of ask is the calculation itself"
         ),
     )
     answer: Text | None = Field(
@@ -242,7 +242,8 @@ class Lesson(Part):
     )
     misconceptions: list[Misconception] = Field(max_length=3)
     cycles: list[Cycle] = Field(max_length=3, description="as many as explainer cards; none where nothing is taught")
-    cards: list[Card] = Field(min_length=1, max_length=12)
+    #: At most a starter, three cycles of three cards, two practices, an exit ticket.
+    cards: list[Card] = Field(min_length=1, max_length=13)
     notes: list[Note] = Field(max_length=8, description="to the teacher, at most 120 words together")
     labels: list[Annotated[Text, StringConstraints(pattern=_LABEL)]] | None = Field(
         default=None,
@@ -272,7 +273,7 @@ class Lesson(Part):
 
 
 class TextPatch(Part):
-    """A new text at a path; an empty one takes an optional field away."""
+    """A new text at a path; an empty one takes an optional field, an entry of a list or a card away."""
 
     path: str = Field(min_length=1, max_length=80)
     text: Text = Field(max_length=1500)

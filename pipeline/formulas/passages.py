@@ -11,8 +11,8 @@ from xml.etree.ElementTree import Element
 from pipeline.html import Html
 from pipeline.publish import prose
 
-#: Elements of HTML that have no end, which XML wants.
-_VOID = (("<br>", "<br/>"), ("<wbr>", ""))
+#: Elements of HTML that have no end, which XML wants; and what only tells a browser where to break a line.
+_VOID = (("<br>", "<br/>"), ("<wbr>", ""), ('<span class="keep">', ""), ("</span>", ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,6 @@ class _Writing:
         """Ask for corrections and apply those that the findings allow."""
         items = dict.fromkeys(item for each in findings if (item := item_of(each.where)))
         whole = [item for item in items if self._failed[item] and ".q" in item]
-        self._failed.update(list(items))
         scope = patches.PatchScope.of(findings, whole)
         present = _present(self._lesson, scope)
         lines = [each.line() for each in (*findings, *self._refused)]
@@ -208,6 +207,7 @@ class _Writing:
         self._unusable = request if fault else None
         if fault:
             return
+        self._failed.update(list(items))
         self._lesson, self._refused = patches.apply(self._lesson, found, scope)
         self._left_out += self._refused
 

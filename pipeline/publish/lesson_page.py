@@ -259,5 +259,5 @@ def working(steps: Iterable[str]) -> Html:
     for words, shows in map(divided, steps):
         label = {"role": "group", "tabindex": "0", "aria_label": "Line of working"} if len(shows) > _WIDE else {}
         line = el("p", inline(shows), cls="line", **label) if shows else None
-        rows.append(el("li", el("div", el("p", inline(words)), line, cls="two")))
+        rows.append(el("li", el("div", el("p", inline(words)), line, cls="two" if line else None)))
     return el("ol", rows, cls="steps")

@@ -3,7 +3,7 @@ r"""Text fields as markup: paragraphs, lists, mathematics, words with their mean
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from pipeline.html import Html, clean, el, join, text
@@ -17,10 +17,10 @@ _NUMBER = re.compile(r"\s*\d{1,2}[.)]\s+(?=\S)")
 #: A minus sign before a number by itself, not a hyphen inside a word or a range.
 _MINUS = re.compile(r"(?<![\w.,)\]-])-(?=\d)")
 #: A number and the unit after it stay on one line, and so do the parts of a unit: 8.0 W m⁻².
-_UNIT = re.compile(
-    r"(?<=\d) (?=(?:[cmµnkMG]?(?:m|g|l|s|N|J|W|V|A|Hz|Pa|C|F|eV|Ω)|h|min|K|T)(?:[²³]|\b)(?!['’]))"
-    r"|(?<=[A-Za-zΩ]) (?=(?:m|s|kg|K|C|A|N)⁻)"
-)
+_A_UNIT = r"(?:%|°C|(?:[cmµnkMG]?(?:m|g|l|s|N|J|W|V|A|Hz|Pa|C|F|eV|Ω)|h|min|K|T)(?:[²³]|\b)(?!['’]))"
+_UNIT = re.compile(rf"(?<=\d) (?={_A_UNIT})|(?<=[A-Za-zΩ]) (?=(?:m|s|kg|K|C|A|N)⁻)")
+#: What a line must not begin with behind a formula: its unit, the end of a sentence or of a bracket.
+_BEHIND_FORMULA = re.compile(rf"(?: {_A_UNIT})?[.,;:!?)]*")
 #: A number over its unit, as tables of the sciences have it: 33 / °C.
 _OVER_UNIT = re.compile(r"(?<=\d) / (?=[A-Za-z°Ωµμ])")
 #: A line break, and how far the next line is indented.
@@ -65,17 +65,31 @@ def _line(value: str) -> Html:
 
 def inline(value: object, plain: Plain = words) -> Html:
     """Return a text field that holds one line; mathematics that cannot be set is shown as it was typed."""
-    return join([_piece(kind, content, plain) for kind, content, _ in mathml.split(clean(value))])
+    return _sentence([(kind, content) for kind, content, _ in mathml.split(clean(value))], plain)
 
 
-def _piece(kind: str, content: str, plain: Plain) -> Html:
-    if kind == "text":
-        return plain(content)
+def _sentence(pieces: Sequence[tuple[str, str]], plain: Plain) -> Html:
+    """Return words and formulas in their order; a formula keeps its unit and what ends it on its line."""
+    out: list[Html] = []
+    for place, (kind, content) in enumerate(pieces):
+        if kind != "text":
+            out += _formula(content)
+            continue
+        behind = _BEHIND_FORMULA.match(content) if place else None
+        if behind and behind[0]:
+            out[-1] = el("span", out[-1], behind[0].replace(" ", "\u202f"), cls="keep")
+            content = content[behind.end() :]
+        out.append(plain(content))
+    return join(out)
+
+
+def _formula(tex: str) -> list[Html]:
     try:
         # A narrow page breaks a long formula before its equals signs.
-        return join(map(mathml.parse, _divided(content)), el("wbr"))
+        parts = [mathml.parse(part) for part in _divided(tex)]
     except ValueError:
-        return el("code", content)
+        return [el("code", tex)]
+    return [*(join([part, el("wbr")]) for part in parts[:-1]), parts[-1]]
 
 
 def _divided(tex: str) -> list[str]:
@@ -115,17 +129,15 @@ def _gather(parts: Iterable[tuple[str, Html]]) -> Html:
 
 
 def _paragraphs(value: str, plain: Plain) -> Iterable[Html]:
-    pending: list[Html] = []
-    for kind, content, _ in mathml.split(_ROUND_FORMULA.sub("", value)):
-        if kind != "block":
-            pending.append(_piece(kind, content if kind == "text" else content.replace("\n", " "), plain))
+    pieces = mathml.split(_ROUND_FORMULA.sub("", value))
+    for alone, group in groupby(pieces, key=lambda piece: piece[0] == "block"):
+        if alone:
+            yield from (formula(content) for _, content, _ in group)
             continue
-        if join(pending).strip():
-            yield el("p", pending)
-        pending = []
-        yield formula(content)
-    if join(pending).strip():
-        yield el("p", pending)
+        # A formula stays on one line of its source.
+        line = [(kind, content if kind == "text" else content.replace("\n", " ")) for kind, content, _ in group]
+        if (made := _sentence(line, plain)).strip():
+            yield el("p", made)
 
 
 def formula(tex: str) -> Html:

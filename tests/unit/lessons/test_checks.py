@@ -9,9 +9,9 @@ import pytest
 
 from pipeline.content.addresses import steps_of
 from pipeline.content.checks import CODE, ROWS, check_lesson, favourite_place, repeats
-from pipeline.content.checks_items import _only_in_key
+from pipeline.content.checks_items import _only_in_key, alike
 from pipeline.content.checks_remarks import strangers
-from pipeline.content.checks_text import _readable, scope
+from pipeline.content.checks_text import _readable, keywords, scope
 from pipeline.content.checks_twins import twin
 from pipeline.content.findings import Case
 from pipeline.content.lesson import ExplainerCard, Item, Lesson, Option
@@ -262,3 +262,59 @@ def test_lengths_are_compared_as_they_are_printed() -> None:
 @pytest.mark.parametrize(("card", "fits"), [("check", True), ("starter", True), ("exit_ticket", False)])
 def test_three_options_will_do_in_checks_and_starters(card: str, fits: bool) -> None:
     assert level_row({"code": "C000 76", "level": "higher"}).fitting(3, card) is fits
+
+
+@pytest.mark.parametrize(
+    ("text", "longest"),
+    [
+        ("So we go. « Tournez là. C'est au bout. » The visitor turns there and walks on.", 7),
+        ("The two words join. À and le are never left beside each other here.", 10),
+        ("He said: “Go on now.” Then he turned round.", 5),
+    ],
+)
+def test_sentences_end_where_a_quotation_does(text: str, longest: int) -> None:
+    found = [each.found for each in _readable("c3.text", text, (30, longest - 1), 99, "")]
+    assert found == [f"sentences of {longest} words at most"]
+
+
+@pytest.mark.parametrize(
+    ("where", "text", "told"),
+    [
+        ("c8.q1.ask", "Calculate the length.", False),
+        ("c9.rubric", ["2: Go on to security.", "0: Again."], False),
+        ("c8.q1.feedback", "It is about security.", True),
+    ],
+)
+def test_what_a_task_demands_and_what_comes_next_is_within_scope(where: str, text: Any, told: bool) -> None:
+    topics = [{"id": "a", "title": "Data types"}, {"id": "b", "title": "Calculate the security of a network"}]
+    lesson = fresh()
+    put(lesson, where, text)
+    case = Case(
+        Lesson.model_validate(lesson), {**ENTRY, "outcome_refs": ["a"], "cross_cutting": []},
+        {**course(), "groups": [{"outcomes": topics}]},
+    )  # fmt: skip
+    assert bool(list(scope(case))) is told
+
+
+def test_options_are_as_long_as_they_are_printed() -> None:
+    lesson = fresh()
+    texts = ("\\(7\\)", "\\(13\\)", "\\(\\begin{pmatrix}8\\\\-3\\\\2\\end{pmatrix}\\)", "\\(30\\)")
+    put(lesson, "c8.q1", lambda item: {
+        **{key: value for key, value in item.items() if key != "answer"},
+        "options": [{"text": text, "why": "It is one."} for text in texts]})  # fmt: skip
+    case = Case(Lesson.model_validate(lesson), ENTRY, course())
+    assert not [each for each in alike(case) if "characters" in each.found]
+
+
+def test_keyword_may_be_explained_instead() -> None:
+    lesson = fresh()
+    put(lesson, "keywords.1", "hypotenuse: The longest side of a right-angled triangle.")
+    case = Case(Lesson.model_validate(lesson), ENTRY, course())
+    also = next(each.also for each in keywords(case) if "explainer" in each.found)
+    assert [where for where in also if where.endswith(".text")], "else the only way out is to drop the word"
+
+
+def test_lesson_of_three_cycles_has_room_for_both_practices() -> None:
+    lesson = fresh()
+    cards = Lesson.model_fields["cards"].metadata
+    assert max(each.max_length for each in cards if hasattr(each, "max_length")) == 1 + 3 * 3 + 2 + 1, lesson["title"]

@@ -151,6 +151,14 @@ def test_words_are_compared_by_nobody() -> None:
     assert checks_answers.summary(case)["by"]["c8.q1"] == "nobody"
 
 
+@pytest.mark.parametrize("expression", ["16", None])
+def test_what_is_read_off_a_figure_is_not_called_computed(expression: str | None) -> None:
+    lines = ["x: time / h, 0 to 8", "y: temperature / °C, 0 to 20", "line: (0, 4) (4, 16) (8, 6)"]
+    item = question("The graph shows a pond. State the temperature at 4 h, in °C.", "16 °C", "Read the line: 16 °C.")
+    item |= {"figures": [{"kind": "axes", "lines": lines}]} | ({"expression": expression} if expression else {})
+    assert checks_answers.summary(case_of(item))["by"]["c8.q1"] == "nobody"
+
+
 def test_what_needs_a_calculator_is_not_asked_without_one() -> None:
     item = question(
         r"Find \(\sin 40^\circ\) to 2 decimal places.", "0.64", r"\(\sin 40^\circ\approx 0.64\)", expression="sin(40)"

@@ -207,3 +207,11 @@ def test_an_outcome_may_speak_in_the_words_of_the_explainers(
 def test_an_outcome_in_words_of_another_outcome_is_found() -> None:
     said = "I can find the gradient of a straight line."
     assert aims(MATHS, "geo.pythagoras", said, "The squares of two sides give the third.", said)
+
+
+@pytest.mark.parametrize(("text", "stands"), [("14 or 16", True), ("14 to 16", True), ("25", False)])
+def test_values_near_a_reading_are_accepted(text: str, stands: bool) -> None:
+    ask = "Estimate from the line of best fit how many larvae live there."
+    found = grave(strangers("c1.q1", item(ask, "15", more=[f"accept: {text}"]), (), ()))
+    assert not found if stands else found
+    assert grave(strangers("c1.q1", item("How many larvae live there?", "15", more=[f"accept: {text}"]), (), ()))

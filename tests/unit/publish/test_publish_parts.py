@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pipeline.publish
+from pipeline.formulas.passages import Run, line
 from pipeline.publish.answers_page import _question
 from pipeline.publish.figures import figure, squared_paper
 from pipeline.publish.lesson_page import options, room_for, working
@@ -89,6 +90,30 @@ def test_long_formula_in_a_sentence_may_be_broken_before_its_equals_signs() -> N
         r"\begin{pmatrix} a = 1 \\ b = 2 + 3 + 4 \end{pmatrix}",
     )
     assert all("<wbr>" not in inline(rf"\({formula}\)") for formula in whole)
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (r"so \(30\div 10=3\). Then", "."),
+        (r"is \(\sqrt{49}=7\) m. In", "\u202fm."),
+        (r"\(90\div 600\times 100=15\) %", "\u202f%"),
+        (r"(see \(x\)), then", "),"),
+        (r"so \(x\) is", ""),
+        (r"\(8\) metres", ""),
+    ],
+)
+def test_line_never_begins_with_what_ends_a_formula(value: str, kept: str) -> None:
+    made = str(inline(value))
+    assert made.count('<span class="keep">') == bool(kept)
+    assert not kept or f"</math>{kept}</span>" in made
+    assert "".join(piece.text for piece in line(value) if isinstance(piece, Run)).count("Then") == value.count("Then")
+
+
+def test_share_stays_on_one_line_and_steps_in_words_have_all_its_width() -> None:
+    assert words("from 12 % to 90 %") == "from 12\u202f% to 90\u202f%"
+    assert 'class="two"' not in working(["Name the factor and its kind."])
+    assert 'class="two"' in working(["Add.\n\\(2+3=5\\)"])
 
 
 def test_terms_link_only_the_first_use_of_whole_words() -> None:
