@@ -11,7 +11,7 @@ from pipeline.html import Html, clean, count, el, join, section
 from pipeline.maths.calculations import calculation_tex
 from pipeline.maths.evaluation import EvaluationError
 from pipeline.publish.figures import group_row, row, table
-from pipeline.publish.lesson_page import card_section, figures, options, working
+from pipeline.publish.lesson_page import card_section, figures, options, result, working
 from pipeline.publish.page import Page, downloads, link
 from pipeline.publish.prose import blocks, inline
 from pipeline.publish.questions import COMPUTED, SENTENCES, SOLVED, ShownQuestion
@@ -131,7 +131,7 @@ def _question(question: ShownQuestion) -> Html:
     parts = [
         [
             el("p", el("strong", f"{part.label} "), inline(part.ask)),
-            el("p", f"Answer {part.label}: ", inline(part.answer), cls="result"),
+            result(f"Answer {part.label}: ", "", part.answer),
         ]
         for part in question.parts
     ]
@@ -142,7 +142,7 @@ def _question(question: ShownQuestion) -> Html:
         blocks(question.ask),
         figures(item, question.anchor),
         options(question.options, marked=True) if key else None,
-        parts or el("p", "Answer: ", letter, inline(question.answer), cls="result"),
+        parts or result("Answer: ", letter, question.answer),
         working(item["working"]),
         _mark_table(question),
         _list("Follow-through", question.of("follow_through")),

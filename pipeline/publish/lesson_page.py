@@ -117,7 +117,7 @@ class LessonText:
                 blocks(example["ask"]),
                 figures(example, f"s{place}-e{number}"),
                 working(example["working"]),
-                el("p", "Answer: ", inline(example["answer"]), cls="result") if example.get("answer") else None,
+                result("Answer: ", "", example["answer"]) if example.get("answer") else None,
             ]
             for number, example in enumerate(card["examples"], 1)
         ]
@@ -251,6 +251,11 @@ def _hints(asked: ShownQuestion) -> Html | None:
     noun = "Hint" if len(hints) == 1 else "Hints"
     words = el("ul", [el("li", inline(hint)) for hint in hints])
     return el("details", el("summary", f"{noun} for question {asked.number}"), words)
+
+
+def result(name: str, letter: str, answer: str) -> Html:
+    """Return an answer behind its name; one of several lines, such as code, begins on a line of its own."""
+    return el("p", name, el("br") if "\n" in answer else None, letter, inline(answer), cls="result")
 
 
 def working(steps: Iterable[str]) -> Html:

@@ -9,6 +9,7 @@ from typing import Any
 from pipeline.drawing import figure as draw
 from pipeline.html import clean
 from pipeline.publish import mathml, tex
+from pipeline.publish.prose import are_code
 from pipeline.publish.questions import SENTENCES, ShownQuestion, divided
 from pipeline.publish.view import CourseView, LessonView
 
@@ -56,7 +57,24 @@ def _md(value: object) -> str:
 
 
 def _words(content: str, first: bool) -> str:
-    """Return plain words; the head of a line is one only where the words begin it."""
+    """Return plain words, lines of code as such; the head of a line is one only where the words begin it."""
+    lines = content.split("\n")
+    if not any(code := are_code(lines)):
+        return _plain_words(content, first)
+    made = [
+        _code_line(line) if coded else _plain_words(line, first or place > 0)
+        for place, (line, coded) in enumerate(zip(lines, code, strict=True))
+    ]
+    return _BREAK.sub(r"\\\n", "\n".join(made))
+
+
+def _code_line(line: str) -> str:
+    """Return a line of a program, as far indented as it was."""
+    words = line.strip()
+    return _code("\u00a0" * (len(line) - len(line.lstrip())) + words)
+
+
+def _plain_words(content: str, first: bool) -> str:
     content = _ADDRESS.sub(lambda found: f"&#{ord(found[0])};", _MARKUP.sub(_escaped, content))
     escaped = _HEAD.sub(lambda found: found[0] if found.start() == 0 and not first else "\\" + found[0], content)
     return _BREAK.sub(r"\\\n", escaped)
@@ -66,14 +84,18 @@ def _escaped(found: re.Match[str]) -> str:
     return {"<": "&lt;", "&": "&amp;", "]": "&#93;", "@": "&#64;"}.get(found[0], "\\" + found[0])
 
 
+def _code(content: str) -> str:
+    # A backtick before may end the code early.
+    content = _ADDRESS.sub(r"\g<0> ", _LINK.sub("] ", content))
+    return "`" + content.replace("`", "'").replace("\n", " ").replace("@", "@ ") + "`"
+
+
 def _formula(content: str, sign: str) -> str:
     """Return a formula; one that cannot be set stands as code, as it was typed."""
     try:
         mathml.parse(content)
     except ValueError:
-        # A backtick before may end the code early.
-        content = _ADDRESS.sub(r"\g<0> ", _LINK.sub("] ", content))
-        return "`" + content.replace("`", "'").replace("\n", " ").replace("@", "@ ") + "`"
+        return _code(content)
     # A renderer that knows no mathematics must see no link in it either; the empty group is not set.
     source = _LINK.sub("]{}", tex.portable(content))
     return sign + _STROKE.sub(lambda found: _STROKES.get(found[0], found[0]), source) + sign
@@ -120,8 +142,8 @@ def _card(lesson: LessonView, card: Mapping[str, Any]) -> Iterator[str]:
         yield f"Example: {_md(example['ask'])}"
         yield from _figures(example)
         yield from _lines(_steps(example["working"]))
-        if example.get("answer"):
-            yield f"Answer: {_md(example['answer'])}"
+        if answer := example.get("answer"):
+            yield f"Answer:{_apart(answer)}{_md(answer)}"
     if card.get("instructions"):
         yield _md(card["instructions"])
     for question in lesson.questions_of(card):
@@ -130,7 +152,13 @@ def _card(lesson: LessonView, card: Mapping[str, Any]) -> Iterator[str]:
 
 def _steps(steps: Iterable[str]) -> Iterator[str]:
     for number, (words, line) in enumerate(map(divided, steps), 1):
-        yield f"{number}. {_md(words)}" + (f" – {_md(line)}" if line else "")
+        dash = "\\\n" if any(are_code(line.split("\n"))) else " – "
+        yield f"{number}. {_md(words)}" + (f"{dash}{_md(line)}" if line else "")
+
+
+def _apart(value: str) -> str:
+    """Return what stands between a value and what comes before or after it: a line break where it has several lines."""
+    return "\\\n" if "\n" in value else " "
 
 
 def _figures(owner: Mapping[str, Any]) -> Iterator[str]:
@@ -141,7 +169,7 @@ def _figures(owner: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _question(question: ShownQuestion) -> Iterator[str]:
-    yield f"**{question.number}.** {_md(question.ask)} ({question.marks})"
+    yield f"**{question.number}.** {_md(question.ask)}{_apart(question.ask)}({question.marks})"
     yield from _figures(question.item)
     lines = [f"- {option.letter}: {_md(option.text)}" for option in question.options]
     yield from _lines([*lines, *(f"- {part.label} {_md(part.ask)} ({part.marks})" for part in question.parts)])
@@ -159,7 +187,7 @@ def _answers(view: CourseView, lesson: LessonView) -> Iterator[str]:
         if question.parts:
             yield from _lines(f"- {part.label} {_md(part.answer)}" for part in question.parts)
         else:
-            yield f"Answer: **{letter}{_md(question.answer)}**"
+            yield f"Answer:{_apart(question.answer)}**{letter}{_md(question.answer)}**"
         yield from _lines(_steps(question.item["working"]))
         marks = [
             f"- {question.worth_of(1)}: {label + ' ' if label else ''}{_md(why)}"

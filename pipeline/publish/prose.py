@@ -17,14 +17,26 @@ _NUMBER = re.compile(r"\s*\d{1,2}[.)]\s+(?=\S)")
 #: A minus sign before a number by itself, not a hyphen inside a word or a range.
 _MINUS = re.compile(r"(?<![\w.,)\]-])-(?=\d)")
 #: A number and the unit after it stay on one line, and so do the parts of a unit: 8.0 W m⁻².
-_A_UNIT = r"(?:%|°C|(?:[cmµnkMG]?(?:m|g|l|s|N|J|W|V|A|Hz|Pa|C|F|eV|Ω)|h|min|K|T)(?:[²³]|\b)(?!['’]))"
-_UNIT = re.compile(rf"(?<=\d) (?={_A_UNIT})|(?<=[A-Za-zΩ]) (?=(?:m|s|kg|K|C|A|N)⁻)")
+_A_UNIT = r"(?:%|°C|(?:[cmµnkMG]?(?:m|g|l|s|N|J|W|V|A|Hz|Pa|C|F|eV|Ω|mol)|h|min|K|T)(?:[²³]|\b)(?!['’]))"
+_UNIT = re.compile(
+    rf"(?<=\d) (?={_A_UNIT})"
+    r"|(?:(?<=\b[A-ZΩmslg])|(?<=\b[kMGmµ][A-Zgms])|(?<=\bmol)) (?=(?:m|s|g|l|kg|mol|K|C|A|N)⁻)"
+)
 #: What a line must not begin with behind a formula: its unit, the end of a sentence or of a bracket.
 _BEHIND_FORMULA = re.compile(rf"(?: {_A_UNIT})?[.,;:!?)]*")
 #: A number over its unit, as tables of the sciences have it: 33 / °C.
 _OVER_UNIT = re.compile(r"(?<=\d) / (?=[A-Za-z°Ωµμ])")
 #: A line break, and how far the next line is indented.
 _BREAK = re.compile(r"\s*\n( *)")
+#: How lines of code begin: of a reference language, of queries, of Python.
+_CODE = re.compile(
+    r"\s*(?:SET \S+ (?:TO|=)|SEND .+ TO\b|RECEIVE .+ FROM\b|(?:ELSE )?IF (?:.*[<>=]|.*\bTHEN$)|ELSE$"
+    r"|END (?:IF|FOR|WHILE|PROCEDURE|FUNCTION)$|WHILE .*(?:[<>=]|\bDO$)|FOR .+ (?:FROM|TO|EACH|DO)\b"
+    r"|REPEAT(?: .+ TIMES)?$|UNTIL .*[<>=]|DECLARE \w|SELECT \S+|WHERE .*[<>=]|ORDER BY \w"
+    r"|(?:PROCEDURE|FUNCTION) \w+ ?\(|RETURN \S+$"
+    r"|(?:if|elif|else|while|for|def)\b.*:$|(?:[a-z_]\w* = )?(?:print|input|int|float|len)\()"
+)
+_SENTENCE = re.compile(r"[.?!:]\s*\Z")
 #: The line breaks round a formula on a line of its own.
 _ROUND_FORMULA = re.compile(r"\s*\n\s*(?=\\\[)|(?<=\\\])\s*\n\s*")
 #: A hyphen between words, with blanks around it, is a dash.
@@ -46,11 +58,24 @@ def words(value: str) -> Html:
 
     A line break is one on the page, and the next line stays as far indented: of a program, of equations.
     """
-    lines = _BREAK.split(clean(value))
-    after = [
-        [el("br"), "\u00a0" * len(indent), _line(line)] for indent, line in zip(lines[1::2], lines[2::2], strict=True)
+    pieces = _BREAK.split(clean(value))
+    lines, indents = pieces[::2], ["", *pieces[1::2]]
+    made = [
+        join([el("code", "\u00a0" * len(indent), line) if code else ["\u00a0" * len(indent), _line(line)]])
+        for indent, line, code in zip(indents, lines, are_code(lines), strict=True)
     ]
-    return join([_line(lines[0]), after])
+    return join(made, el("br"))
+
+
+def are_code(lines: Sequence[str]) -> list[bool]:
+    """Return which lines are code: those that begin as code does, and in their paragraph what is no sentence."""
+    out: list[bool] = []
+    for blank, group in groupby(lines, key=lambda line: not line.strip()):
+        listed = list(group)
+        sure = [bool(_CODE.match(line)) and not line.rstrip().endswith((".", "?", "!")) for line in listed]
+        some = any(sure) and not blank
+        out += [code or (some and not _SENTENCE.search(line)) for code, line in zip(sure, listed, strict=True)]
+    return out
 
 
 def _line(value: str) -> Html:

@@ -195,16 +195,19 @@ class ShownQuestion:
     def scheme(self) -> list[tuple[str, str, str]]:
         """Return label of the part ("" for none), what earns the mark and why it is given, mark by mark.
 
-        What earns it is "" where that is the whole answer, in words: it stands above.
+        What earns it is "" where that is the whole answer, in words: it stands above. Of several marks that name
+        nothing, the last is for the answer.
         """
         answers = {label: _short(part["answer"]) for label, part in self._labelled()}
         whole = self.key.text if self.key else _short(self.answer)
-        rows = []
-        for text in self.item["marks"]:
+        rows: list[tuple[str, str, str]] = []
+        given: set[str] = set()
+        for text in reversed(self.item["marks"]):
             label = text[:3] if text[:3] in answers else ""
             why, earns = divided(text.removeprefix(label))
-            rows.append((label, earns or answers.get(label, whole), why))
-        return rows
+            rows.append((label, earns or ("" if label in given else answers.get(label, whole)), why))
+            given |= set() if earns else {label}
+        return rows[::-1]
 
     def of(self, kind: str) -> list[str]:
         """Return the texts of `more` of one kind."""

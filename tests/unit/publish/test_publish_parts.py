@@ -43,8 +43,10 @@ def test_words_are_set_like_print() -> None:
         ("(a^m)^n = a^(mn)", "(a<sup>m</sup>)<sup>n</sup> = a<sup>mn</sup>"),
         ("10^-3 of it", "10<sup>−3</sup> of it"), ("a^<b> and ^ and x^^2", "a^&lt;b&gt; and ^ and x^^2"),
         ("a^(<b>)", "a<sup>&lt;b&gt;</sup>"), ("33 / °C", "33\u202f/\u202f°C"), ("3 / 4 of it", "3 / 4 of it"),
-        ("12.54 / kJ", "12.54\u202f/\u202fkJ"), ("UPDATE Landing\nSET boxes = 60", "UPDATE Landing<br>SET boxes = 60"),
-        ("IF a < 2\n  SEND a", "IF a &lt; 2<br>\u00a0\u00a0SEND a"),
+        ("12.54 / kJ", "12.54\u202f/\u202fkJ"), ("x = 2 or\n  x = 3", "x = 2 or<br>\u00a0\u00a0x = 3"),
+        ("80 kJ mol⁻¹", "80\u202fkJ\u202fmol⁻¹"), ("0.5 mol l⁻¹", "0.5\u202fmol\u202fl⁻¹"), ("it is s⁻¹", "it is s⁻¹"),
+        ("UPDATE Landing\nSET boxes = 60", "<code>UPDATE Landing</code><br><code>SET boxes = 60</code>"),
+        ("IF a < 2\n  SEND a", "<code>IF a &lt; 2</code><br><code>\u00a0\u00a0SEND a</code>"),
     ):  # fmt: skip
         assert words(typed) == set_as
 
@@ -60,10 +62,10 @@ def test_blocks_makes_paragraphs_lists_and_formulas() -> None:
 
 def test_lines_stand_on_the_page_as_they_were_written() -> None:
     assert blocks("What is shown?\n\nSET a TO 4\n SET b TO 5") == (
-        "<p>What is shown?</p><p>SET a TO 4<br>\u00a0SET b TO 5</p>"
+        "<p>What is shown?</p><p><code>SET a TO 4</code><br><code>\u00a0SET b TO 5</code></p>"
     )
     assert blocks("- one\n  two") == "<ul><li>one<br>two</li></ul>"
-    assert _md("SET a TO 4\nSET b TO 5\n\n- one\n- two") == "SET a TO 4\\\nSET b TO 5\n\n- one\n- two"
+    assert _md("SET a TO 4\nSET b TO 5\n\n- one\n- two") == "`SET a TO 4`\\\n`SET b TO 5`\n\n- one\n- two"
     assert "<br>" not in blocks("So\n\\[x = 2\\]\nholds.")
     chemistry = ["Write both.\n2C + O₂ → 2CO\n2CO + O₂ → 2CO₂"]
     assert "2C + O₂ → 2CO<br>2CO + O₂ → 2CO₂" in working(chemistry)
