@@ -37,7 +37,7 @@ UNDER = "under"
 _INDENT = 1.6
 _POINTS_A_MM = 72 / 25.4
 #: A figure's letters are 11 points high on paper, and so many times as high on a slide.
-_ENLARGED = 1.7
+_ENLARGED = 2.5
 _EMU = 12_700
 _DATE = datetime(1980, 1, 1, tzinfo=UTC)
 _COVER, _CONTENT = "Title Slide", "Title and Content"

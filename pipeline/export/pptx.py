@@ -40,6 +40,7 @@ class _Slides:
             comments=view.rights_line,
         )
         self._beliefs = dict(enumerate(lesson.lesson["misconceptions"], 1))
+        self._warned = 0
 
     def made(self) -> bytes:
         lesson = self._lesson
@@ -83,7 +84,9 @@ class _Slides:
                     *items(belief["belief"], lead="✗ A common mistake:"),
                     *items(belief["correction"], lead="✓ What is true:"),
                 ]
-                self._deck.slides(f"Watch out: mistake {number}", content)
+                # The lesson numbers them in another order.
+                self._warned += 1
+                self._deck.slides(f"Watch out: mistake {self._warned}", content)
 
     def _modelling(self, card: Mapping[str, Any]) -> None:
         for number, example in enumerate(card["examples"], 1):

@@ -400,6 +400,8 @@ def _with_scripts(base: _Atom, below: Html | None, above: Html | None) -> _Atom:
     return _Atom(el(tag, base.markup, below, above), base.role)
 
 
+#: A sign that something follows: not a degree, a per cent or a factorial, nor the arrow over a vector (mover).
+_AWAITS = re.compile(r"<mo[ >](?!.*[°%!′]</mo>$)")
 _DEGREES = re.compile(r"(?:<mrow>)?<mo>∘</mo>(?:</mrow>)?")
 
 
@@ -410,7 +412,7 @@ def _spaced(atoms: list[_Atom]) -> Html:
         before = atoms[index - 1] if index else None
         if before is not None and _thin(before, atom):
             out.append(el("mspace", width=symbols.SPACES[","]))
-        sign = before is None or (before.markup.startswith("<mo") and before.role != "fence")
+        sign = before is None or (_AWAITS.match(before.markup) is not None and before.role != "fence")
         out.append(_SIGN if sign and atom.markup == "<mo>−</mo>" else atom.markup)
     return join(out)
 

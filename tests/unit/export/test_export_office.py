@@ -160,6 +160,20 @@ def test_each_slide_has_a_title_of_its_own_and_all_questions_are_there() -> None
     assert {"Words you need", "What a surd is: not an example", "Watch out: mistake 1"} <= set(titles)
 
 
+def test_mistakes_are_counted_as_the_slides_come() -> None:
+    bundle = publishing.bundle(lessons=1)
+    next(card for card in bundle.lessons[0]["lesson"]["cards"] if card["kind"] == "explainer")["mistakes"] = [2, 1]
+    slides = [slide for slide in deck(bundle).slides if slide.shapes.title.text.startswith("Watch out")]
+    assert [slide.shapes.title.text for slide in slides] == ["Watch out: mistake 1", "Watch out: mistake 2"]
+    assert "Only products can be split" in slides[0].placeholders[1].text_frame.text
+
+
+def test_figures_are_as_large_as_their_room_on_a_slide() -> None:
+    slide = next(slide for slide in deck().slides if slide.shapes.title.text.endswith("look at this"))
+    (width,) = [shape.width / 12_700 for shape in slide.shapes if shape.shape_type == 13]
+    assert width > 379
+
+
 def test_everything_is_inside_its_slide_and_large_enough() -> None:
     made_deck = deck()
     assert (made_deck.slide_width, made_deck.slide_height) == (12_192_000, 6_858_000)

@@ -15,7 +15,8 @@ from pipeline.formulas.plain_text import formula, plain
         (r"2\frac{1}{2}", "2 1/2"), (r"x^{-\frac{1}{2}}", "x^(−1/2)"), ("2^{n+1}", "2ⁿ⁺¹"), ("x_1", "x₁"),
         (r"\begin{pmatrix}1&2\\3&4\end{pmatrix}", "(1, 2; 3, 4)"), (r"\sin^2\theta", "sin² θ"),
         (r"5\times10^{-3}", "5 × 10⁻³"), ("f(x)=-x", "f(x) = −x"), (r"\int_0^1 x\,dx", "∫₀¹ x dx"),
-        (r"30^\circ", "30°"), (r"\left|x\right|", "|x|"), (r"\text{area} = 5\text{ cm}^2", "area = 5 cm²"),
+        (r"30^\circ", "30°"), (r"20\%-x", "20% − x"), (r"\overrightarrow{AC}-\vec{b}", "A⃗C⃗ − b⃗"),
+        (r"\left|x\right|", "|x|"), (r"\text{area} = 5\text{ cm}^2", "area = 5 cm²"),
         (r"\foo", r"\foo"),
     ],
 )  # fmt: skip

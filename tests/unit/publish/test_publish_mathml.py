@@ -25,6 +25,9 @@ def test_parse_sets_the_parts_of_school_mathematics() -> None:
         ("x^2", "<msup><mi>x</mi><mn>2</mn></msup>"),
         ("x_1^{10}", "<msubsup><mi>x</mi><mn>1</mn><mrow><mn>10</mn></mrow></msubsup>"),
         ("-4", '<mo form="prefix">−</mo><mn>4</mn>'),
+        # What cannot stand before a number: a degree, a per cent, the arrow over a vector.
+        ("x°-4", '<mi>x</mi><mo lspace="0" rspace="0">°</mo><mo>−</mo><mn>4</mn>'),
+        ("n!-4", "<mi>n</mi><mo>!</mo><mo>−</mo><mn>4</mn>"),
         ("a=-4-b", '<mi>a</mi><mo>=</mo><mo form="prefix">−</mo><mn>4</mn><mo>−</mo><mi>b</mi>'),
         (
             "(-5,-6)",
