@@ -38,7 +38,7 @@ _NEWER = {
 COURSES = {
     "mathematics national_5 18": "24368dfe3cea53a7",
     "application_of_mathematics national_4 5": "3d1fce61f7f11f81",
-    "physics higher 5": "a4cf17077694a1d8",
+    "physics higher 5": "097978a21c2b65d2",
 }
 
 
