@@ -115,6 +115,8 @@ class Need:
     amounts: Mapping[str, float]
     #: Limit → what had been spent of it before, as far as the provider had counted it.
     counted: Mapping[str, float]
+    #: Limit of tokens → what the call can take at most, whatever its answer says.
+    most: Mapping[str, float]
 
 
 class Allowance:
@@ -142,13 +144,15 @@ class Allowance:
         counted = {name: bucket.spent - self._out[name] for name, bucket in self._buckets.items()}
         self._leave(amounts, 1)
         self._spend(now, amounts)
-        return Need(request.label, now, amounts, counted)
+        most = {INPUT: float(request.size() + request.added()), OUTPUT: float(request.max_tokens)}
+        return Need(request.label, now, amounts, counted, most)
 
     def answered(self, now: float, need: Need, reply: Reply) -> None:
         """Take in what an answer says of limits, and what its call really took."""
         # Of input, what is read from the cache does not count.
         fresh = _count(reply.usage, "input_tokens") + _count(reply.usage, "cache_creation_input_tokens")
-        took = {INPUT: fresh, OUTPUT: _count(reply.usage, "output_tokens")}
+        said = {INPUT: fresh, OUTPUT: _count(reply.usage, "output_tokens")}
+        took = {name: float(min(amount, need.most[name])) for name, amount in said.items()}
         usual = self._usual.setdefault(need.label, dict(took))
         for name, amount in took.items():
             usual[name] += (amount - usual[name]) * _NEWEST
@@ -199,9 +203,10 @@ def _left(limits: Mapping[str, Any], name: str) -> float:
     return max(float(left), 0.0) if isinstance(left, (int, float)) else -1.0
 
 
-def _count(usage: Any, name: str) -> float:
+def _count(usage: Any, name: str) -> int:
+    """Return a figure of a usage object; 0 where it is none that can be."""
     value = usage.get(name) if isinstance(usage, Mapping) else None
-    return float(value) if isinstance(value, (int, float)) else 0.0
+    return max(value, 0) if isinstance(value, int) else 0
 
 
 #: `--concurrency auto` begins with so many calls in flight, and never has more than so many.
@@ -321,6 +326,7 @@ class Pace:
 
     def _answered(self, turn: Turn) -> None:
         with self._turn:
+            self._leave()
             self.answers += 1
             knew = self._allowance.known
             if turn.reply is not None:
@@ -340,7 +346,6 @@ class Pace:
                 if self._passed >= self._opening:
                     # As many as were let out came back: nothing holds them to so few.
                     self._opening = float(self._most)
-            self._leave()
 
     @property
     def _top(self) -> float:
@@ -351,13 +356,14 @@ class Pace:
         status = error.data.get("status")
         with self._turn:
             now = self._clock.monotonic()
+            # First, so that nothing that is made of the answer can keep its place.
+            self._leave()
             self._allowance.failed(now, turn.need, error.data.get("limits"), refused=status == 429)
             if status in BUSY and turn.begun > self._busy_at:
                 herd = status != 429 or not self._allowance.known
                 self._slow_down(now, herd=herd, told=bool(error.data.get("retry_after")), limited=status == 429)
                 if self._probing and error.retryable:
                     self._first = threading.get_ident()
-            self._leave()
 
     def _leave(self) -> None:
         self._out -= 1

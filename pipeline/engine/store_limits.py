@@ -432,8 +432,9 @@ def _amounts(slices: Slices, costs: Mapping[_Share, Decimal | None]) -> Iterator
     """
     spent: dict[_Share, Decimal | None] = {}
     for (day, owner), cost in costs.items():
-        its = (each for each in slices.values() if each is not None and each[1] == owner and each[0] <= day)
-        share = max(its, default=(day, owner))
+        its = [each for each in slices.values() if each is not None and each[1] == owner]
+        # Or, where the clock was set back in between, out of one after.
+        share = max((each for each in its if each[0] <= day), default=min(its, default=(day, owner)))
         before = spent.get(share, Decimal(0))
         spent[share] = None if before is None or cost is None else before + cost
     done: set[_Share] = set()

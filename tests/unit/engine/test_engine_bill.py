@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from decimal import Decimal
 from typing import Any
@@ -18,6 +19,7 @@ from pipeline.testing import FakeClock
 from tests.servers.bill import PRICES as PRICES_OF_THE_BILL
 from tests.servers.billing import BillingServer
 from tests.servers.mishaps import Mishap, Plan
+from tests.servers.rate_limits import RateLimits
 from tests.unit.engine.saying import MODEL, PRICES, ask, worst_of
 
 PAGE = "<html><body>504 Gateway Time-out</body></html>"
@@ -180,3 +182,25 @@ def test_look_up_before_a_run_is_as_patient_as_a_call(bench: Bench) -> None:
     with pytest.raises(ModelUnavailable, match="2 tries failed"):
         bench.go()
     assert (len(mishaps), len(list(bench.store.heads()))) == (1, 1)
+
+
+def ended(bench: Bench, **options: Any) -> RunResult:
+    """Go, in a thread that a hang does not keep the tests from ending."""
+    found: list[RunResult] = []
+    thread = threading.Thread(target=lambda: found.append(bench.go(**options)), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert found, "the run hangs"
+    return found[0]
+
+
+@pytest.mark.parametrize("figure", [10**4000, float("nan"), float("inf"), -(10**12), 10**13, "12"])
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_figures_that_no_answer_can_have_keep_no_call_waiting(bench: Bench, figure: Any, concurrency: int) -> None:
+    bench.server.limits = RateLimits(requests=6000, input_tokens=10**6, output_tokens=10**6)
+    first = {"input_tokens": 10, "output_tokens": 1}
+    bench.server.usages = [(first, {"output_tokens": figure})] * 6
+    result = ended(bench, concurrency=concurrency, max_cost_usd=None)
+    assert result.status == "completed", result.error
+    assert len(bench.ledger(result)) == bench.server.bill.requests == 6
+    assert bench.clock.monotonic() < 60

@@ -251,3 +251,18 @@ def test_slice_that_could_not_be_closed_at_the_end_of_its_run_is_closed_later_wi
     settle_dead(store, store.account(), "")
     after = standing(store.account()).tally
     assert (after.reserved, after.spent) == (0, result.spent.usd)
+
+
+def test_call_of_a_clock_that_was_set_back_over_midnight_counts_out_of_the_slice_of_the_later_day() -> None:
+    store, account = MemoryStore(FakeClock()), MemoryAccount(FakeClock())
+    morning = datetime(2026, 2, 1, 0, 0, 1, tzinfo=UTC)
+    name, back = str(account.reserve("h:1:x", Decimal(1), morning, None)), morning - timedelta(hours=1)
+    charge = Charge("exact", Decimal("0.25"), Decimal("0.25"), tokens={"input": 10, "output": 5})
+    lines = [
+        started(), line(2, DayReserved(name, "2026-02-01", "1"), at=morning),
+        line(3, CallStarted("go#1", "key", MODEL, "request", worst="0.5"), at=back),
+        line(4, CallEnded(3, b"{}", charge.to_json(), stop_reason="end_turn"), at=back),
+    ]  # fmt: skip
+    dead = write(store, lines)
+    settle_slices(store, account, dead, load(store, dead).slices)
+    assert account.total(morning.date()) == Decimal("0.25")
