@@ -257,9 +257,11 @@ def _set_up(start: Start, identity: Mapping[str, Any], recorded: Mapping[str, An
     model, bank = str(identity["model"]), identity.get("bank_folder")
     setup = set_up(start, model, recorded, bank=bank, provider=provider_in(identity))
     setup.anew = lambda run, path, task: _command_again(start, run, path, task)
+    publisher = FolderPublisher(Path(setup.options["out"]))
+    setup.services = {"publisher": publisher}
     if setup.options["until"] in (None, "publish") and setup.options["sample"] is None:
         name = bundle_name(course.course_id, draft=author_kind(model) == OFFLINE)
-        setup.services["publisher"].check(name, overwrite=setup.options["overwrite"])
+        publisher.check(name, overwrite=setup.options["overwrite"])
     return setup
 
 

@@ -25,7 +25,6 @@ from pipeline.engine.sources import missing_param
 from pipeline.errors import CheckpointCorrupt, NeedsConfirmation, WriteFailed
 from pipeline.providers import ANTHROPIC
 from pipeline.publish.base import Publisher
-from pipeline.publish.folder import FolderPublisher
 from pipeline.records.charge import in_full
 from pipeline.records.run import RunState, Spend
 from pipeline.records.statuses import COMPLETED
@@ -190,7 +189,6 @@ def set_up(
     if start.own is not None:
         # Recorded, so that people see what to name again.
         setup.options = {**setup.options, "model_file": start.own.target}
-    setup.services = {"publisher": FolderPublisher(Path(how["out"]))}
     return setup
 
 

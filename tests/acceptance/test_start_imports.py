@@ -92,3 +92,10 @@ def test_list_loads_what_reads_records_only_for_a_run_that_needs_it(tmp_path: Pa
 def test_list_of_a_store_without_runs_loads_no_backend(tmp_path: Path) -> None:
     loaded = loaded_by("list", "--store", "files:none", cwd=tmp_path)
     assert loaded & (HEAVY | BACKEND) == set()
+
+
+def test_run_of_a_pipeline_of_ones_own_loads_nothing_of_what_publishes_courses(tmp_path: Path) -> None:
+    file = ROOT / "devops/docs/examples/word_count.py"
+    loaded = loaded_by("run", str(file), "--param", 'texts={"a": "b c"}', "--store", "files:runs", cwd=tmp_path)
+    assert "pipeline.engine.loop" in loaded
+    assert loaded & {"sympy", "pipeline.publish.site", "pipeline.drawing", "pipeline.maths"} == set()
