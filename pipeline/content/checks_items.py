@@ -244,6 +244,7 @@ def figures(case: Case) -> Iterator[Fault]:
             yield Fault(
                 f"{where}.ask", "speaks of a drawing or table that is not there", "figures, or all data in words"
             )
+        yield from _bars(where, shown)
         for place, figure in enumerate(shown, 1):
             yield from _contradictions(f"{where}.figures.{place}", figure, asked)
             yield from _other_data(f"{where}.figures.{place}", figure, asked, _calculation(part))
@@ -252,6 +253,7 @@ def figures(case: Case) -> Iterator[Fault]:
             yield from _totals(f"{where}.figures.{place}", figure)
             yield from _fit(f"{where}.figures.{place}", figure)
     for number, card in enumerate(case.lesson.cards, 1):
+        yield from _bars(f"c{number}", [figure.model_dump() for figure in getattr(card, "figures", None) or ()])
         for place, figure in enumerate(getattr(card, "figures", None) or (), 1):
             for fault in drawing.faults(figure.model_dump()):
                 yield Fault(f"c{number}.figures.{place}", fault, "a figure that can be drawn")
@@ -366,6 +368,38 @@ def _value(number: str) -> float:
     return float(number.replace(",", ""))
 
 
+#: How questions say the sizes of a figure: 7 m high.
+_SIZES = {
+    "length": "long", "breadth": "(?:wide|broad)", "width": "(?:wide|broad)", "height": "(?:high|tall)",
+    "depth": "deep",
+}  # fmt: skip
+_POINT = re.compile(r"\s*\((-?\d[\d.]*), ?(-?\d[\d.]*)\)\s*$")
+
+
+def _has_size(name: str) -> str:
+    """Return the pattern of words that say the size of a thing, first group: "the peak is at 140 kJ"."""
+    return (
+        rf"\b{re.escape(name)}\b(?: (?:has|have|is|are|was|at|of|stands?|lies?))* ({_NUMBER.pattern})(?= ?[A-Za-z%°])"
+    )
+
+
+def _bars(where: str, figures: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
+    """Yield where a bar has another value than the column of a table beside it that has its axis as the head."""
+    cells: dict[tuple[str, str], str] = {}
+    for figure in figures:
+        rows = [line.partition(":")[2] for line in figure["lines"] if "|" in line and figure["kind"] == "table"]
+        heads, *others = [[cell.strip().lower() for cell in row.split("|")] for row in rows] or [[]]
+        cells |= {(row[0], head): cell for row in others for head, cell in zip(heads[1:], row[1:], strict=False)}
+    for place, figure in enumerate(figures, 1):
+        axis = next((line[2:].strip().lower() for line in figure["lines"] if line.startswith("y:")), "")
+        for line in figure["lines"]:
+            bar = re.match(rf"bar (.+): ({_NUMBER.pattern})\s*$", line)
+            cell = _NUMBER.findall(cells.get((bar[1].strip().lower(), axis), "")) if bar else []
+            if bar and len(cell) == 1 and _value(bar[2]) != _value(cell[0]):
+                found = f"{line}, but the table has {cell[0]}"
+                yield Fault(f"{where}.figures.{place}", found, "one value for one thing")
+
+
 def _contradictions(where: str, figure: Mapping[str, Any], asked: str) -> Iterator[Fault]:
     """Yield where a figure gives another number than the question for the same thing, or other corners."""
     corners = set("".join(line.split(":", 1)[1] for line in figure["lines"] if line.startswith("corners:")).split())
@@ -374,9 +408,17 @@ def _contradictions(where: str, figure: Mapping[str, Any], asked: str) -> Iterat
         yield Fault(where, f"corners {' '.join(sorted(corners))}", f"those of {named[0][0]}")
     for line in figure["lines"]:
         name, _, value = line.partition(":")
+        if name.startswith("label ") and (point := _POINT.match(value)):
+            told = list(re.finditer(_has_size(name.removeprefix("label ").strip()), asked, re.I))
+            if told and all(_value(one[1]) not in (_value(point[1]), _value(point[2])) for one in told):
+                yield Fault(where, f"{line}, but the question says {told[0][0]}", "the numbers of the question")
+            continue
         number = _NUMBER.search(value)
         if number is None or len(_NUMBER.findall(value)) != 1:
             continue
+        if size := _SIZES.get(name.strip()):
+            measure = rf"({_NUMBER.pattern})\s?(?:m|cm|mm|km|metres|centimetres) {size}\b"
+            yield from _unlike(where, line, list(re.finditer(measure, asked)), number[0])
         names = (name.strip(), name.strip()[::-1]) if re.fullmatch(r"[A-Z]{2}", name.strip()) else (name.strip(),)
         for label in names:
             said = re.finditer(

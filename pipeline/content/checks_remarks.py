@@ -14,7 +14,7 @@ from typing import Any
 
 from pipeline.content.checks_data import data_of, values_in
 from pipeline.content.findings import Fault, Severity
-from pipeline.content.lesson import Item, WorkedExample
+from pipeline.content.lesson import ExplainerCard, Item, WorkedExample
 from pipeline.content.numbers import (
     CONSTANTS,
     FORMULA,
@@ -137,6 +137,18 @@ def _readings(where: str, part: Item | WorkedExample) -> set[Fraction]:
     return {abs(n) for one in asked(where, part) if _READ.search(one.question) for n in values_in(_valued(one.answer))}
 
 
+def non_example(where: str, card: ExplainerCard) -> Iterator[Fault]:
+    """Find a quantity of a non-example that neither its explanation has nor one step leads to."""
+    texts = [card.text, *(line for figure in card.figures or () for line in figure.lines)]
+    there = {n for text in texts for n in values_in(text)}
+    own = [datum.value for datum in data_of(card.non_example)]
+    # One that has other numbers altogether is of another case.
+    for number in own if there & {*own} else ():
+        if number not in there and number not in _steps(sorted(there | {*own} - {number})):
+            said = f"{float(number):.10g} stands nowhere in the explanation"
+            yield Fault(f"{where}.non_example", said, "numbers of the explanation", "R")
+
+
 def _is_calculated(part: Item | WorkedExample) -> bool:
     """Say whether a question has a calculation anywhere: an expression, or a formula."""
     if isinstance(part, Item) and (part.expression or any(one.expression for one in part.parts or ())):
@@ -200,7 +212,8 @@ def _near(there: set[Fraction], *, percent: bool) -> set[Fraction]:
 
 def _steps(data: list[Fraction]) -> set[Fraction]:
     """Return what one step makes of two numbers, or of one."""
-    pairs = permutations(data, 2)
+    # One more and one less than a number are steps of counting only.
+    pairs = permutations([n for n in data if n != 1], 2)
     found = {m for a, b in pairs for m in (*one_step(a, b), a * b / 100)}
     return found | {n**power for n in data if n < 10_000 for power in (2, 3)}
 
@@ -216,6 +229,8 @@ def _said(where: str, part: Item | WorkedExample) -> Iterator[tuple[str, str, Se
     """Yield address, text and severity of what is said about a question."""
     for place, line in enumerate(part.working, 1):
         yield f"{where}.working.{place}", line.partition("\n")[0], "R"
+    if not isinstance(part, Item) and part.answer and in_words(part.answer):
+        yield f"{where}.answer", part.answer, "R"
     if isinstance(part, Item):
         yield from ((f"{where}.feedback", text, _grade(text, part)) for text in _CLAUSE.split(part.feedback))
         for place, text in enumerate(part.marks, 1):

@@ -17,7 +17,8 @@ from sympy import Integer, Rational
 
 from pipeline.content.checks_data import REARRANGED, from_data, shown
 from pipeline.content.checks_prose import NOT, Read, false_prose, formulas_in, read_line
-from pipeline.content.checks_remarks import answers, slips, strangers
+from pipeline.content.checks_remarks import answers, non_example, slips, strangers
+from pipeline.content.chemistry import unbalanced
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item, WorkedExample
 from pipeline.content.numbers import CONSTANTS, FORMULA, in_words, numbers_alone, without_formulas
@@ -223,9 +224,26 @@ def lines(case: Case) -> Iterator[Fault]:
         yield from strangers(where, example, solution.values(words=False), solution.values())
         yield from slips(where, example)
         yield from _other_numbers(where, example, solution)
+    yield from _equations(case)
+    for number, card in enumerate(case.lesson.cards, 1):
+        if isinstance(card, ExplainerCard):
+            yield from non_example(f"c{number}", card)
     formula_lines = Lines([], formulas=course_formulas(case.course))
     for where, text in [*taught(case), *_told(case)]:
         yield from false_prose(where, text, formula_lines)
+
+
+#: Texts that may say what is false.
+_WRONG = re.compile(r"\.(?:belief|error|non_example|watch_for)$|\.options\.\d+\.(?:text|why)$")
+
+
+def _equations(case: Case) -> Iterator[Fault]:
+    """Find equations of chemistry that are not balanced."""
+    for where, text in case.texts:
+        if not _WRONG.search(where):
+            yield from (
+                Fault(where, f"{said} is not balanced", "as many atoms on both sides") for said in unbalanced(text)
+            )
 
 
 def _not_given(where: str, item: Item, solution: WorkingSolution) -> Iterator[Fault]:
@@ -408,6 +426,7 @@ ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
      "what earns a mark is a line or a value of the working. Sums in words are true, too (20 % of 80 is 16), and "
      "numbers in words of working, feedback and accepted answers are those of the question or one step from them (with "
      "an answer in words also an example: such as 4.2). A step in words (divide by 4) names a number of its line. An "
-     "answer that feedback speaks of comes from an option, a wrong method or a line. What is false on purpose stands "
-     "in belief, error, why, non_example, or in a sentence with not, wrong, mistake."),
+     "answer that feedback speaks of comes from an option, a wrong method or a line. Equations of chemistry are "
+     "balanced. What is false on purpose stands in belief, error, why, non_example, or in a sentence with not, wrong, "
+     "mistake."),
 )  # fmt: skip

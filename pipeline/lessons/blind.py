@@ -116,8 +116,48 @@ def _answers(where: str, item: Item, said: Mapping[str, Any], sign: str) -> list
             same = _plain(answer) in (_plain(key), *accepted) or same_answer(
                 *(in_pounds(text, sign) for text in (key, answer, ask))
             )
+            if same is None and opposed(key, answer, f"{item.ask} {ask}", item.of("accept")):
+                same = False
             found.append((place, key, False if answer.lower().startswith(CANNOT) else same))
     return found
+
+
+#: Words of which one answer has one and a right one the other; and those that tell short answers apart.
+_PAIRS = (
+    "left right, exothermic endothermic, biotic abiotic, acute obtuse, series parallel, oxidation reduction, "
+    "oxidised reduced, mitosis meiosis, acidic alkaline, cathode anode, transverse longitudinal, clockwise "
+    "anticlockwise, north south, east west, scalar vector, perpendicular parallel, rational irrational, odd even, "
+    "ionic covalent, positive negative, dominant recessive, masculine feminine, singular plural, maximum minimum"
+)
+_OF_SHORT = (
+    "yes no, increases decreases, increase decrease, rises falls, higher lower, more less, larger smaller, up down, "
+    "greater smaller, faster slower"
+)
+_NEGATED = re.compile(r"\b(?:not|never|neither|nor|cannot|\w+n['’]t)\b", re.IGNORECASE)
+
+
+def opposed(key: str, answer: str, question: str, accepted: Sequence[str] = ()) -> bool:
+    """Say whether two answers in words cannot both be right: opposites, or two of the things a question names."""
+    if _NEGATED.search(f"{key} {answer}"):
+        return False
+    one, two = _words(key), _words(answer)
+    also = _words(" ".join(accepted))
+    short = max(len(one), len(two)) <= 3
+    for pair in f"{_PAIRS}, {_OF_SHORT}".split(", ") if short else _PAIRS.split(", "):
+        first, second = pair.split()
+        for mine, other in ((first, second), (second, first)):
+            if mine in one - two and other in two - one - also:
+                return True
+    named = all(f" {' '.join(_in_order(text))} " in f" {' '.join(_in_order(question))} " for text in (key, answer))
+    return short and named and bool(one and two) and one.isdisjoint(two | also)
+
+
+def _words(text: str) -> set[str]:
+    return set(_in_order(text))
+
+
+def _in_order(text: str) -> list[str]:
+    return re.findall(r"[^\W\d_]+", text.lower())
 
 
 def _plain(text: str) -> str:

@@ -47,6 +47,13 @@ _NO_SUM = re.compile(r"\b(?:digits?|factors?|product|multipl\w+)\b", re.IGNORECA
 _WHOLE = re.compile(r"\d\s$")
 
 
+#: "an eighth is 12.5 %".
+_NAMED = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
+_PART_OF = re.compile(
+    rf"\b(?:[Aa]|[Aa]n|[Oo]ne) (?P<part>{'|'.join(_NAMED)}) (?:is|equals|means) {_C}\s?(?:%|per cent)"
+)
+
+
 def _whole_root(value: Fraction, index: int) -> Fraction:
     return Fraction(round(float(value) ** (1 / index) * 10**6), 10**6)
 
@@ -60,6 +67,10 @@ def false_sums(sentence: str) -> Iterator[str]:
             yield f"{many[0]}{total[0]} is not true"
     # The last two of three numbers are no pair.
     pairs = _MANY.sub("…", sentence)
+    for match in _PART_OF.finditer(pairs):
+        percent = _value(match["c"])
+        if abs(Fraction(100, _NAMED[match["part"]]) - percent) > Fraction(1, 2):
+            yield f"{match[0]} is not true"
     for pattern, rule in _SUMS:
         for match in re.finditer(
             rf"(?:^|[,;:(…]\s*|\b(?:and|[Ss]o|that|[Bb]ecause|[Tt]hen|as|since|[Hh]ere)\s){pattern}", pairs

@@ -10,10 +10,12 @@ import pytest
 
 from pipeline.content import checks_answers, checks_quantities, checks_working
 from pipeline.content.checks_data import conversions
+from pipeline.content.checks_items import figures
 from pipeline.content.findings import Case
 from pipeline.content.lesson import Lesson
 from pipeline.lessons.catalogue import Catalogue
 from pipeline.lessons.earlier import converted
+from pipeline.maths.sums import false_sums
 from tests.checking import Json, course, scheme_of
 from tests.small_lesson import fresh
 
@@ -120,6 +122,40 @@ def test_a_sum_without_letters_is_not_solved() -> None:
     """It raised IndexError: nothing to be solved for."""
     item = question(r"Look at \(8+3=11\). What is the sum?", "11", r"\(8+3=11\)")
     assert found(case_of(item)) == []
+
+
+BOX = ["solid: cuboid", "length: 6 m", "breadth: 6 m", "height: 8 m"]
+DIAGRAM = ["x: path, 0 to 8", "y: energy / kJ mol⁻¹, 0 to 160", "line: (0, 60) (4, 150)", "label peak: (4, 150)"]
+
+
+@pytest.mark.parametrize(
+    ("figure", "ask", "fits"),
+    [
+        ({"kind": "solid", "lines": BOX}, "A hall is 6 m long, 6 m wide and 7 m high. Find its height.", False),
+        ({"kind": "solid", "lines": BOX}, "A hall is 6 m long, 6 m wide and 8 m high. Find its height.", True),
+        ({"kind": "axes", "lines": DIAGRAM}, "The reactants have 60 kJ mol⁻¹ and the peak 140 kJ mol⁻¹.", False),
+        ({"kind": "axes", "lines": DIAGRAM}, "The reactants have 60 kJ mol⁻¹ and the peak 150 kJ mol⁻¹.", True),
+    ],
+)
+def test_a_figure_has_the_sizes_of_its_question(figure: Json, ask: str, fits: bool) -> None:
+    case = case_of(question(ask, "as said", "as said", figures=[figure]))
+    told = [fault.found for fault in figures(case) if "the question says" in fault.found]
+    assert (not told) is fits
+
+
+@pytest.mark.parametrize(("head", "fits"), [("biomass / kg", False), ("mass of one / kg", True)])
+def test_a_bar_has_the_value_of_the_column_of_its_axis(head: str, fits: bool) -> None:
+    table = {"kind": "table", "lines": [f"columns: level | {head}", "row 1: snails | 80", "row 2: weed | 400"]}
+    chart = {"kind": "bar chart", "lines": ["x: level", "y: biomass / kg", "bar snails: 90", "bar weed: 400"]}
+    case = case_of(question("What does the diagram show?", "as said", "as said", figures=[table, chart]))
+    assert (not [fault for fault in figures(case) if "the table has" in fault.found]) is fits
+
+
+@pytest.mark.parametrize(
+    ("said", "true"), [("an eighth is 12.5 %", True), ("a third is 33 %", True), ("a sixth is 12.5 %", False)]
+)
+def test_parts_in_words_are_their_percentages(said: str, true: bool) -> None:
+    assert (not list(false_sums(f"One part was passed on, and {said}."))) is true
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.lessons.blind import opposed
 from pipeline.maths.comparison import same_answer
 
 SIGNIFICANT = "Give it to two significant figures."
@@ -38,3 +39,23 @@ SIGNIFICANT = "Give it to two significant figures."
 )
 def test_answers_are_compared_by_what_they_say(key: str, answer: str, ask: str, same: bool | None) -> None:
     assert same_answer(key, answer, ask) is same
+
+
+@pytest.mark.parametrize(
+    ("key", "answer", "question", "accepted", "apart"),
+    [
+        ("exothermic", "endothermic", "Name the kind of reaction.", [], True),
+        ("abiotic", "It is a biotic factor.", "Is light a biotic or an abiotic factor?", [], True),
+        ("Go on, then turn left.", "Straight on, then turn right.", "Where does she go?", ["keep going"], True),
+        ("magnesium oxide", "sulfuric acid", "Magnesium oxide is added to sulfuric acid. Which is used up?", [], True),
+        ("exothermic", "It is not endothermic.", "Name the kind of reaction.", [], False),
+        ("Yes, because one can cycle there.", "No, there is no beach.", "Is it a good town?", [], False),
+        ("a shop", "a store", "Name a place.", [], False),
+        ("a market", "a castle", "There are a castle and a market. Name one of them.", ["castle"], False),
+        ("More shells lie between.", "The pull is less strong.", "Explain the trend.", [], False),
+    ],
+)
+def test_answers_in_words_are_told_apart_by_opposites(
+    key: str, answer: str, question: str, accepted: list[str], apart: bool
+) -> None:
+    assert opposed(key, answer, question, accepted) is apart
