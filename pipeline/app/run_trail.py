@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -270,16 +269,17 @@ def items_of(state: RunState, trail: Trail, path: str, *, owned: bool) -> Items:
     others: dict[str, str] = {name: FAILED for name, task in ended.items() if task.status == FAILED}
     if state.inherited:
         others |= {name: REUSED for name, task in table.items() if task.seq <= state.inherited and name not in others}
-    if path == LESSONS and state.pipeline == COURSES:
-        others |= {name: UNWRITTEN for name, task in table.items() if name not in ended and _is_empty(task)}
     sent = {(call.path, call.task) for call in state.open_calls.values() if call.batch}
     word = open_word(state, owned=owned)
     for place, task in _begun(state):
         if place == path and (task not in table or task in ended):
             others[task] = BATCH if (place, task) in sent and word == RUNNING else word
     total, wanted = _lessons(state) if path == LESSONS else (0, 0)
-    to_come = (f"lessons/{number}" for number in range(1, total + 1))
-    others |= {name: PENDING for name in to_come if name not in table and name not in others}
+    for name in (f"lessons/{number}" for number in range(1, total + 1)):
+        if name not in table:
+            others.setdefault(name, PENDING)
+        elif name not in ended and _is_empty(table[name]):
+            others[name] = UNWRITTEN
     names = trail.orders[path].names([*table, *(name for name in others if name not in table)])
     words = [others.get(name, COMPLETED) for name in names] if others else [COMPLETED] * len(names)
     return Items(path, names, words, total - wanted)
@@ -287,7 +287,7 @@ def items_of(state: RunState, trail: Trail, path: str, *, owned: bool) -> Items:
 
 def _is_empty(task: TaskRun) -> bool:
     """Return whether a lesson's task made none; what says so is short, so the fold has it."""
-    return task.value is not None and json.loads(task.value).get("lesson", "") is None
+    return task.value is not None and b'"lesson":null' in task.value
 
 
 def open_word(state: RunState, *, owned: bool) -> str:

@@ -9,9 +9,11 @@ from starlette.requests import Request
 
 from pipeline.app.cost_estimate import total_usd
 from pipeline.app.courses import MOST, CourseLine, arguments, check, defaults, read_fields
+from pipeline.app.limits import short_limits
 from pipeline.app.plan import CoursePlan, plan
 from pipeline.app.processes import start
 from pipeline.app.run_advice import replaced_course
+from pipeline.app.start import settings_now
 from pipeline.content.names import shown
 from pipeline.errors import ConfigError, PipelineError, SettingsConflict
 from pipeline.lessons.catalogue import Catalogue
@@ -74,7 +76,8 @@ def _plan(made: CoursePlan) -> dict[str, Any]:
     told = made.to_json()
     del told["prompts"]
     actions = [item.action for item in made.items]
-    return {**told, "made": actions.count("run"), "reused": actions.count("reuse"), "others": dict(made.others)}
+    return {**told, "short": [each.text for each in made.short], "others": dict(made.others),
+            "made": actions.count("run"), "reused": actions.count("reuse")}  # fmt: skip
 
 
 def _replaced(desk: Desk, made: CoursePlan, execution: Execution) -> str | None:
@@ -103,7 +106,8 @@ def _start(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer:
 
 def _table(desk: Desk, request: Request) -> Data:
     """Return the form for a table of courses, empty."""
-    return {"text": "", "lines": [], "wrong": [], "hint": "", "expected_usd": None, "worst_usd": None, "most": MOST}
+    return {"text": "", "lines": [], "short": [], "wrong": [], "hint": "", "expected_usd": None, "worst_usd": None,
+            "most": MOST}  # fmt: skip
 
 
 def _courses(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer:
@@ -120,7 +124,9 @@ def _courses(desk: Desk, request: Request, form: FormFields) -> str | PageAnswer
         start(["courses", _TABLE, "--yes"], desk.store_url, files={_TABLE: text})
         return place("")
     expected, worst = (total_usd(getattr(line.plan, name) for line in lines) for name in ("expected_usd", "worst_usd"))
-    data |= {"lines": list(map(_line, lines)), "expected_usd": expected, "worst_usd": worst}
+    short = short_limits(read.execution.store_url, settings_now(read.execution, {}), expected, worst)
+    data |= {"lines": list(map(_line, lines)), "short": [each.text for each in short], "expected_usd": expected,
+             "worst_usd": worst}  # fmt: skip
     return PageAnswer("courses.html", data)
 
 

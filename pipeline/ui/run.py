@@ -38,7 +38,7 @@ from pipeline.app.words import missing_records, one_line, pairs, short_hash
 from pipeline.clock import iso, parse_iso
 from pipeline.content.names import course_name
 from pipeline.cost.report import NOWHERE, TOKEN_KIND, ReportLine, at_least, of_sums, report
-from pipeline.errors import PipelineError
+from pipeline.errors import ConfigError, PipelineError
 from pipeline.export.base import DIFFICULTIES, FORMATS, packed
 from pipeline.extras import is_installed
 from pipeline.records.documents import spend_rows
@@ -369,6 +369,8 @@ def files(desk: Desk, request: Request) -> Response:
         ConfigError: No format, or a lesson that is not there; or as `export_of`.
     """
     run, asked = request.path_params["run"], request.query_params
+    if not asked.getlist("to"):
+        raise ConfigError("No format is chosen.", code="unknown_format", hint="Go back and tick one or more.")
     lessons = [natural(asked["lesson"], 0)] if asked.get("lesson") else []
     course = CourseReview(desk.store(), desk.state(run))
     chosen, made = export_of(course, asked.getlist("to"), lessons, asked.get("difficulty", ""))

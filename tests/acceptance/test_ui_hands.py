@@ -54,6 +54,8 @@ def test_plan_and_time_follow_what_was_typed_before_the_scripts_came(root: Path,
     page.get_by_role("button", name="Start").focus()
     expect(page.locator("#plan h2")).to_contain_text("4 lessons by")
     expect(page.get_by_role("button", name="Start")).to_be_focused()
+    page.reload()
+    expect(page.locator("#plan h2")).to_contain_text("4 lessons by")
     with window.before_scripts(f"runs/{done}/time") as page:
         page.get_by_role("slider").press("Home")
     expect(page.locator("#moment h2").first).to_have_text("At the start")

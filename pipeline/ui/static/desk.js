@@ -26,8 +26,15 @@
   on("response:error", ({ ctx: { response } }) => {
     if (response.status === 403 || response.status >= 500) tell("This page is not kept up to date: reload it", 1);
   });
-  if (!followed) on("after:swap", () => ((lost = clearTimeout(lost)), tell("")));
-  else {
+  if (!followed) {
+    on("after:swap", () => {
+      lost = clearTimeout(lost);
+      tell("");
+      /* A reload shows the plan of what is typed. */
+      const fields = $("#new") && [...new FormData($("#new"))].filter(([, value]) => value);
+      if (fields) history.replaceState(history.state, "", `?${new URLSearchParams(fields)}`);
+    });
+  } else {
     on("sse:after:connection", live);
     on("sse:after:message", ({ message }) => {
       last = +message.id || last;

@@ -11,6 +11,7 @@ import pytest
 from pipeline.app.plan import plan
 from pipeline.app.review import ReviewDecision, decide
 from pipeline.app.stores import open_store
+from pipeline.cli.main import main
 from pipeline.settings import Execution, Identity
 from tests.desks import Served
 
@@ -44,6 +45,29 @@ def test_plan_is_that_of_dry_run_and_keeps_nothing(desk: Served, root: Path) -> 
     assert not root.exists()
     page = desk.get(f"new?{COURSE}&model=claude-sonnet-5-5").text
     assert "Start, expected $0." in page
+
+
+def test_limits_and_gaps_are_told_before_a_start(
+    desk: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = f"{COURSE}&model=claude-sonnet-5-5&labels=team%3Dmaths"
+    assert desk.data(f"new?{asked}")["plan"]["short"] == []
+    page = desk.get(f"new?{asked}&daily_budget_usd=0.05").text
+    assert "$0.05 left, less than the expected" in page
+    assert "--label=team=maths" in page
+    monkeypatch.setenv("PIPELINE_DAILY_BUDGET_USD", "0.05")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-api03-not-a-real-key-0123456789")
+    table = "subject,level,lessons,model\nmathematics,national_5,2,claude-sonnet-5-5\n"
+    assert "less than the expected" in desk.post("new/courses", {"text": table, "do": "check"}).text
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    main(["subjects", "new", "history", "ks3"])
+    (tmp_path / "courses").mkdir()
+    (tmp_path / "courses" / "history-ks3.yaml").write_text(capsys.readouterr().out)
+    monkeypatch.setenv("PIPELINE_CATALOGUE", str(tmp_path / "courses"))
+    gap = "The question bank has no topics for any outcome"
+    table = "subject,level,lessons\nhistory,ks3,2\n"
+    assert gap in desk.get("new?subject=history&level=ks3&lessons=2").text
+    assert gap in desk.post("new/courses", {"text": table, "do": "check"}).text
 
 
 def test_faults_stand_at_their_fields_as_one_types(desk: Served) -> None:
