@@ -332,6 +332,9 @@ def known_name(name: str, known: Mapping[str, object]) -> str:
 def named_framework(text: str) -> str:
     """Return the title of the framework that a text names; "" where it names none, or several."""
     found = [each.title for each in FRAMEWORKS.values() if each.title and _in(each.title, text)]
+    if not found and re.search(r"\bCCSS\b", text):
+        # The codes of its standards: CCSS.MATH.CONTENT.8.EE.A.1.
+        found = [FRAMEWORKS["common_core"].title]
     return found[0] if len(found) == 1 else ""
 
 

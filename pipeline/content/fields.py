@@ -98,7 +98,9 @@ class _Printable:
 #: Text that a person reads; may hold maths.
 Text = Annotated[str, _Printable()]
 #: An id of the catalogue.
-Ref = Annotated[str, Field(min_length=1, max_length=60)]
+#: Characters of the id of an outcome or a point.
+MAX_REF = 60
+Ref = Annotated[str, Field(min_length=1, max_length=MAX_REF)]
 
 
 class Part(BaseModel):

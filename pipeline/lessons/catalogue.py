@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from pipeline.content.fields import MAX_REF
 from pipeline.content.names import LEVELS, SUBJECTS, known_level, level_name, nearest, shown, subject_name
 from pipeline.errors import CatalogueError
 from pipeline.files import read_text
@@ -149,11 +150,12 @@ def _points(where: Place, outcome: dict[str, Any]) -> Iterator[tuple[Place, str]
         return
     outcome["points"] = points = []
     for index, row in enumerate(rows):
-        place = (*where, given[0], index)
+        place, numbered = (*where, given[0], index), f"{outcome.get('id')}.{index + 1}"
         if given[0] == "points" and isinstance(row, str):
-            points.append({"id": f"{outcome.get('id')}.{index + 1}", "text": row})
+            points.append({"id": numbered, "text": row})
         elif given[0] == "standards" and isinstance(row, dict) and isinstance(row.get("code"), str):
-            points.append({**row, "id": f"{outcome.get('id')}.{row['code']}"})
+            coded = f"{outcome.get('id')}.{row['code']}"
+            points.append({**row, "id": coded if len(coded) <= MAX_REF else numbered})
         elif given[0] == "points":
             yield place, f"is {row!r}, wanted a text (in quotes where it holds a colon)"
         else:

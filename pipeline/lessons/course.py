@@ -32,7 +32,8 @@ class _Row(BaseModel):
 class Point(_Row):
     """A content point or an assessment standard."""
 
-    #: The outcome's id, a dot, and the printed code or the number in the list: "num.surds.1", "fin.o1.AS1.1".
+    #: The outcome's id, a dot, and the printed code or, where it has none or a long one, the number in the list:
+    #: "num.surds.1", "fin.o1.AS1.1".
     id: str
     #: Printed code; empty for a content point. Not unique in a course.
     code: str = ""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.content.fields import MAX_REF
 from pipeline.errors import CatalogueError
 from pipeline.lessons.catalogue import read_course
 from pipeline.lessons.syllabus.outcome_list import OutcomeList, read_list
@@ -413,6 +414,12 @@ def test_examples_of_a_course_file_fit_its_level(tmp_path: Path, level: str, lin
         ("Grade 7, Common\nCore\n• Add", "grade_7", "Common Core", "code assessment marking"),
         ("National curriculum in England\n• Add", "ks3", "National Curriculum in England", "code assessment marking"),
         ("• Add", "n5", "SQA", "code assessment marking"),
+        (
+            "CCSS.MATH.CONTENT.8.EE.A.1\nAdd\nCCSS.MATH.CONTENT.8.EE.A.2\nSubtract",
+            "grade_8",
+            "Common Core",
+            "code assessment marking",
+        ),
         ("SQA and IB\n• Add", "ks3", "", "code framework region assessment marking"),
     ],
 )
@@ -425,6 +432,20 @@ def test_framework_that_a_list_names_is_not_left_blank(
     assert list(found.blank) == blank.split()
     path.write_text(found.text, encoding="utf-8")
     assert read_course(path).framework == framework
+
+
+def test_points_with_long_codes_can_be_planned(tmp_path: Path) -> None:
+    code = "CCSS.MATH.CONTENT.8.EE.C.7"
+    found = understood(
+        tmp_path,
+        f"{code}\nSolve linear equations.\n{code}.A\nGive examples of them.\n{code}.B\nUse fractions.\n"
+        "CCSS.MATH.CONTENT.8.EE.C.8\nSolve pairs.\n",
+    )
+    path = tmp_path / "science-ks3.yaml"
+    points = [point for out in read_course(path).outcomes() for point in out.points]
+    assert [point.code for point in points] == [f"{code}.A", f"{code}.B", ""]
+    assert max(len(point.id) for point in points) <= MAX_REF
+    assert f"code: {code}" in found.text
 
 
 def test_lessons_that_a_unit_takes_are_no_part_of_its_title(tmp_path: Path) -> None:
