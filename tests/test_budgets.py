@@ -34,18 +34,18 @@ BUDGETS = {
     "bank": Budget(900, 5),
     "maths": Budget(3_520, 6),
     "drawing": Budget(3_195, 7),
-    "engine": Budget(9_150, 8),
+    "engine": Budget(9_225, 8),
     "formats": Budget(10_025, 8),
     "travel": Budget(2_200, 3),
     "lessons": Budget(6_320, 6),
-    "app": Budget(8_490, 6),
-    "cli": Budget(5_265, 6),
+    "app": Budget(8_620, 6),
+    "cli": Budget(5_300, 6),
     "traces": Budget(1_160, 5),
     "ui": Budget(3_400, 8),
 }
 SLACK = 0.03
 #: The files of the package in all, and its modules under 40 lines that have a single importer.
-MAX_FILES = 477
+MAX_FILES = 480
 MAX_SMALL_MODULES = 0
 SMALL_LINES = 40
 

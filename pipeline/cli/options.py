@@ -22,8 +22,28 @@ F = TypeVar("F", bound=Callable[..., Any])
 _KEY = "pipeline.store"
 #: Makes the first run of a store; the store's words follow where it is not the default one.
 FIRST_RUN = f"{PROGRAM} lessons --subject mathematics --level national_5"
-#: A command in a hint up to its run; the engine, which writes most hints, does not know the store's words.
-_OF_A_RUN = re.compile(r"\./pipeline\.sh (?:answer|cost|fork|lessons --resume|log|mark-done|settle|show|status) [\w-]+")
+#: Commands that look at a store: those of all runs, and those that a run may follow.
+OF_RUNS = (
+    "budget list",
+    "budget remove",
+    "budget set",
+    "cleanup",
+    "courses",
+    "list",
+    "store info",
+    "store upgrade",
+    "ui",
+)
+OF_A_RUN = (
+    "answer", "batches", "cancel", "cost", "delete", "diff", "draw", "export", "fork", "gates", "history", "lessons",
+    "log", "mark-done", "recover", "redo", "replay", "review", "run", "run_dot", "settle", "show", "status",
+    "store check", "traces", "why",
+)  # fmt: skip
+#: Such a command in a hint, up to its run, that names no store: most hints are of those who do not know its words.
+_NAMES_NO_STORE = re.compile(
+    rf"\./pipeline\.sh (?:(?:{'|'.join(OF_RUNS)})\b|(?:{'|'.join(OF_A_RUN)})\b(?: (?:--resume )?\w[\w-]*(?![\w.:/-]))?)"
+    r"(?![\w-])(?![^`;\n]* --store )"
+)
 
 
 class NamedPath(click.Path[Path]):
@@ -150,8 +170,8 @@ def name_store(error: PipelineError) -> None:
     """
     data, words = error.data, store_words_here()
     unnamed = bool(words) and words not in error.hint
-    if unnamed:
-        error.hint = _OF_A_RUN.sub(lambda command: command[0] + words, error.hint)
+    if words:
+        error.hint = _NAMES_NO_STORE.sub(lambda command: command[0] + words, error.hint)
     if error.code != RunNotFound.code or "run" not in data or "candidates" in data:
         return
     if unnamed:
