@@ -104,6 +104,10 @@ def _read_lines(kind: FigureKind | None, name: str, raw: tuple[str, ...]) -> Fig
     if kind is None:
         return FigureLines(faults=[f"no kind '{name[:40]}'; there are: {', '.join(one.name for one in KINDS)}"])
     figure = lines.read(raw, (lines.TITLE, *kind.lines))
+    if kind.rows and not kind.draw and not figure.faults:
+        heads, rows = kind.rows(figure)
+        uneven = [" | ".join(row) for row in rows if len(row) != len(heads)]
+        figure.faults += [f"'{row}' is not one cell for each of the {len(heads)} columns" for row in uneven]
     if kind.draw and not figure.faults:
         try:
             kind.draw(figure, figure.canvas)

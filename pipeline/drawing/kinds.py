@@ -91,9 +91,11 @@ def _stem_rows(figure: FigureLines) -> Rows:
 
 
 def _table(figure: FigureLines) -> Rows:
-    return list(figure.value("columns", ())), [
-        list(entry.value) for entry in figure.entries if entry.line.key.startswith("row")
-    ]
+    """Return the rows; a row that has a name and one cell less than there are columns begins with its name."""
+    heads = list(figure.value("columns", ()))
+    rows = [entry for entry in figure.entries if entry.line.key.startswith("row")]
+    named = [entry.line.key == "row {name}" and len(entry.value) == len(heads) - 1 for entry in rows]
+    return heads, [[*entry.places[:name], *entry.value] for entry, name in zip(rows, named, strict=True)]
 
 
 def _classes(figure: FigureLines) -> Rows:

@@ -136,6 +136,7 @@ def test_an_example_has_no_fault_and_is_described_with_its_numbers(figure: dict[
         ("axes", ["x: time / s, 10 to 0"], "the range must rise"),
         ("axes", ["x: x, 0 to 5", "y: y, 0 to 5", "points: (6, 1)"], "(6, 1) lies outside the axes"),
         ("axes", ["x: x, 0 to 5", "y: y, 0 to 5", "curve: (1, 1) (2, 4)"], "a curve has three points or more"),
+        ("table", ["columns: a | b | c", "row 1: 2 | 3"], "'2 | 3' is not one cell for each of the 3 columns"),
         ("box plot", ["box A: 3 12 9 25 40"], "must be five rising numbers"),
         ("pie chart", ["slice a: 200°", "slice b: 150°"], "add up to 360°, these to 350°"),
         ("histogram", ["x: t", "y: n", "class 0 to 10: 5", "class 20 to 30: 5"], "starting where the one before ends"),
@@ -260,3 +261,11 @@ def test_numbers_of_an_axis_can_be_left_away() -> None:
     figure = {"kind": "axes", "lines": [*ENERGIES[:2], "function: y = 20", "hide: x numbers"]}
     shown = re.findall(r"<text[^>]*>(\d+)</text>", drawing.svg(figure, "f"))
     assert shown == ["0", "50", "100", "150"]
+
+
+def test_a_named_row_of_a_table_begins_with_its_name() -> None:
+    """Its name was lost, and each number stood under the head of the one before."""
+    lines = ["columns: element | radius / pm | energy", "row sodium: 160 | 502", "row 2: neon | 58 | 2087"]
+    figure = {"kind": "table", "lines": lines}
+    assert drawing.table(figure)[1] == [["sodium", "160", "502"], ["neon", "58", "2087"]]
+    assert "sodium: 160 | 502" in drawing.alt(figure)
