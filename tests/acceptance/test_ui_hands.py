@@ -81,6 +81,11 @@ def test_start_at_another_price_than_was_shown_shows_it_first(
     expect(page.locator("#plan h2")).to_contain_text("60 lessons by")
     assert not root.exists()
     assert window.errors.pop().startswith("Failed to load resource: the server responded with a status of 409")
+    # Where no answer comes, the plan that stands there is not what is typed, and the page says so.
+    window.served.stop()
+    window.ready().get_by_label("Lessons, 1 to 120").fill("3")
+    expect(page.locator("#connection")).to_have_text("Connection lost")
+    window.errors.clear()
 
 
 def test_two_clicks_decide_once(root: Path, run: str, window: Window) -> None:
