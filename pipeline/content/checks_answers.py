@@ -149,6 +149,8 @@ def belongs(case: Case) -> Iterator[Fault]:
                 )
         elif (
             not one.expression
+            # What is read off a figure is not calculated.
+            and not item.figures
             and one.value is None
             and not one.task
             and one.printed

@@ -38,7 +38,8 @@ class Finding:
     def line(self) -> str:
         """Return one line for the author: where, what was found, what is wanted."""
         wanted = f"; wanted {self.wanted}" if self.wanted else ""
-        also = f" (may also be put right at {', '.join(self.also)})" if self.also else ""
+        others = [place for place in self.also if place != self.where]
+        also = f" (may also be put right at {', '.join(others)})" if others else ""
         return f"{self.where}: {self.found}{wanted}{also}"
 
 

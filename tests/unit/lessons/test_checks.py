@@ -13,7 +13,7 @@ from pipeline.content.checks_items import _only_in_key, alike
 from pipeline.content.checks_remarks import strangers
 from pipeline.content.checks_text import _readable, keywords, scope
 from pipeline.content.checks_twins import twin
-from pipeline.content.findings import Case
+from pipeline.content.findings import Case, Finding
 from pipeline.content.lesson import ExplainerCard, Item, Lesson, Option
 from pipeline.content.levels import level_row
 from tests.checking import Json, course, scheme_of
@@ -318,3 +318,8 @@ def test_lesson_of_three_cycles_has_room_for_both_practices() -> None:
     lesson = fresh()
     cards = Lesson.model_fields["cards"].metadata
     assert max(each.max_length for each in cards if hasattr(each, "max_length")) == 1 + 3 * 3 + 2 + 1, lesson["title"]
+
+
+def test_finding_names_its_own_place_once() -> None:
+    line = Finding(1, "R", "c1.minutes", "59 minutes", "50 ± 5", ("c1.minutes", "c2.minutes")).line()
+    assert line == "c1.minutes: 59 minutes; wanted 50 ± 5 (may also be put right at c2.minutes)"

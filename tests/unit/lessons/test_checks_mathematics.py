@@ -193,6 +193,7 @@ def test_what_is_read_off_a_figure_is_not_called_computed(expression: str | None
     item = question("The graph shows a pond. State the temperature at 4 h, in °C.", "16 °C", "Read the line: 16 °C.")
     item |= {"figures": [{"kind": "axes", "lines": lines}]} | ({"expression": expression} if expression else {})
     assert checks_answers.summary(case_of(item))["by"]["c8.q1"] == "nobody"
+    assert not [each for each in checks_answers.belongs(case_of(item)) if each.where == "c8.q1.expression"]
 
 
 def test_what_needs_a_calculator_is_not_asked_without_one() -> None:
