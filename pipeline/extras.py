@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pipeline import environment
 from pipeline.errors import PackageMissing
@@ -61,13 +61,14 @@ def is_installed(package: str) -> bool:
         return False
 
 
-def not_installed(extra: str, what: str, more: str = "") -> PackageMissing:
+def not_installed(extra: str, what: str, more: str = "", missing: Sequence[str] = ()) -> PackageMissing:
     """Return the error of what needs an extra that is not there.
 
     Args:
         more: Another way, behind the command that installs it.
+        missing: Of its packages those that are needed here; (): all that are missing.
     """
-    missing = [name for name in packages(extra) if not is_installed(name)] or packages(extra)
+    missing = missing or [name for name in packages(extra) if not is_installed(name)] or packages(extra)
     which = "a package that is" if len(missing) == 1 else "packages that are"
     said = f"{what} needs {which} not installed: {', '.join(missing)}."
     return PackageMissing(said, hint=how_to_install(extra) + more, extra=extra, packages=missing)

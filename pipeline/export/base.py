@@ -113,8 +113,8 @@ def checked(formats: Sequence[str]) -> list[Format]:
             raise ConfigError(said, code="unknown_format", hint=f"{hint}Formats: {', '.join(FORMATS)}.", near=near)
     found = [FORMATS[name] for name in dict.fromkeys(formats)]
     for each in found:
-        if not all(map(is_installed, each.packages)):
-            raise not_installed("export", each.name)
+        if missing := [name for name in each.packages if not is_installed(name)]:
+            raise not_installed("export", each.name, missing=missing)
     return found
 
 

@@ -37,10 +37,10 @@ def test_unknown_format_is_refused_with_near_names() -> None:
 
 
 def test_missing_package_is_named_before_anything_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "is_installed", lambda package: package != "typst")
-    with pytest.raises(PackageMissing) as caught:
+    monkeypatch.setattr(base, "is_installed", lambda package: package not in ("genanki", "typst"))
+    with pytest.raises(PackageMissing, match=r"pdf needs a package that is not installed: typst\.") as caught:
         checked(["csv", "pdf"])
-    assert caught.value.data["extra"] == "export"
+    assert (caught.value.data["extra"], caught.value.data["packages"]) == ("export", ["typst"])
 
 
 def test_format_named_twice_is_one() -> None:
