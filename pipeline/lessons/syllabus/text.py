@@ -165,7 +165,7 @@ def _continues(last: TextLine, row: TextLine, width: int, *, small: bool) -> boo
         return first.islower() and (_is_open(last.text) or last.marker is not None) and last.text[-1] not in ".;:!?"
     if last.heading:
         capitals = last.heading == "capitals" and row.text.isupper() and last.end >= _FULL * width
-        return last.end > _NARROW and (capitals or (last.heading != "capitals" and first.islower()))
+        return last.end > _NARROW and (capitals or (last.heading != "capitals" and first.islower() and not small))
     if (first.islower() and not small) or first in ",;)" or row.text.rstrip(".").isdecimal() or _is_open(last.text):
         return True
     return width > 0 and last.end >= max(_FULL * width, _NARROW) and last.text[-1] != ":"
@@ -223,7 +223,9 @@ def _find_headings(pieces: Sequence[TextLine]) -> None:
             continue
         elif listed:
             is_next = following.marker or following.heading or following.item or following.code or _is_lead_in(after[0])
-            piece.heading = "plain" if is_next or _is_sentence_before_list(after) else ""
+            # A sentence may stand between a heading and its list.
+            over = len(after) > 1 and after[0].text.endswith(".") and after[1].marker is not None
+            piece.heading = "plain" if is_next or over else ""
         elif piece.gap or place == 0:
             # Blocks of lines: the first of a block is its heading where an empty line stands on both sides of it.
             block = (len(after) > 1 and following.gap and not after[1].gap) or (place == 0 and following.heading)
@@ -231,12 +233,7 @@ def _find_headings(pieces: Sequence[TextLine]) -> None:
 
 
 def _find_labels(rows: Sequence[TextLine]) -> None:
-    """Make items of lines with a label that stands in several units, "Grammar: the past".
-
-    What comes next is not theirs.
-
-    One label over each list names that.
-    """
+    """Make items of lines with a label that several units have, "Grammar: the past"; one over each list names it."""
     used = used_marks(row.text for row in rows)
     plain = [place for place, row in enumerate(rows) if mark_of(row.text, used) is None and row.text[0].isupper()]
     labels: dict[str, list[int]] = {}
@@ -262,14 +259,11 @@ def _find_numbered(pieces: Sequence[TextLine]) -> None:
 
 def _begins_cluster(before: Sequence[TextLine], following: TextLine) -> bool:
     """Say whether a line with a code is the first of a part: 8.EE.B.5 after 8.EE.A.2."""
-    last = next((piece.marker for piece in reversed(before) if piece.marker and piece.marker.kind == "code"), None)
     mark = following.marker
-    return mark is not None and mark.kind == "code" and not (last and mark.follows(last))
-
-
-def _is_sentence_before_list(pieces: Sequence[TextLine]) -> bool:
-    """Say whether a sentence comes first, and then an item: what a heading may have between it and its list."""
-    return len(pieces) > 1 and pieces[0].text.endswith(".") and pieces[1].marker is not None
+    if mark is None or mark.kind != "code":
+        return False
+    last = next((piece.marker for piece in reversed(before) if piece.marker and piece.marker.kind == "code"), None)
+    return last is None or not mark.follows(last)
 
 
 def _is_lead_in(piece: TextLine) -> bool:
@@ -279,10 +273,9 @@ def _is_lead_in(piece: TextLine) -> bool:
 def _tree(rows: Sequence[TextLine], notes: list[str]) -> tuple[list[ListItem], str]:
     """Return the nodes that stand below nothing, and the title of the whole where it has one."""
     labels = Counter(row.text for row in rows if not row.marker)
-    once = [row for row in rows if row.heading == "plain" and labels[row.text] == 1 and not _ASIDE.fullmatch(row.text)]
-    for row, after in pairwise(rows):
-        if row in once and after in once:
-            row.heading = "over"
+    once = [row.heading == "plain" and labels[row.text] == 1 and not _ASIDE.fullmatch(row.text) for row in rows]
+    for row, *both in zip(rows, once, once[1:], strict=False):
+        row.heading = "over" if all(both) else row.heading
     listed = any(row.marker or row.code for row in rows if not row.heading)
     headings: list[tuple[str, ListItem]] = [("", ListItem("", heading=True))]
     items: list[tuple[TextLine, ListItem]] = []

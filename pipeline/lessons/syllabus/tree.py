@@ -104,8 +104,10 @@ def _parted(roots: Sequence[ListItem]) -> tuple[list[ListItem], list[ListItem]]:
     whole = all(
         _height(root) >= _FLOORS or any(low.code.startswith(f"{root.code}.") for low in root.below) for root in items
     )
-    headed = [root for root in roots if root.below and (root.heading or whole)]
-    return headed, [root for root in roots if root not in headed]
+    parts: tuple[list[ListItem], list[ListItem]] = ([], [])
+    for root in roots:
+        parts[not (root.below and (root.heading or whole))].append(root)
+    return parts
 
 
 def _dropped(nodes: list[ListItem], notes: list[str]) -> list[ListItem]:

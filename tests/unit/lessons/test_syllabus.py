@@ -169,6 +169,9 @@ TEXTS: list[tuple[str, str, Tree]] = [
       "Trigonometry": ["Prove identities with the addition formulae"], "Probability": ["Use trees"]}),
     ("no marks, small letters", "Cells\n\ndescribe cells\nexplain what osmosis does\n\nHeat\n\ndraw\nfeel heat\n",
      {"Cells": ["Describe cells", "Explain what osmosis does"], "Heat": ["Draw", "Feel heat"]}),
+    ("no marks, small letters below a long heading", "Unit 1: The structure and the work of cells and of tissues\n"
+     "describe cells\nexplain osmosis\n",
+     {"Unit 1: The structure and the work of cells and of tissues": ["Describe cells", "Explain osmosis"]}),
     ("topics alone", "Topic 1: Cells\nTopic 2: Heat\n", {"Learning outcomes": ["Topic 1: Cells", "Topic 2: Heat"]}),
     ("unmarked sentences as wide as a page",
      "Chemical reactions: equations and what they say.\nAcids and bases: definitions and properties.\n",
