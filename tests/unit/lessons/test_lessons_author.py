@@ -195,6 +195,23 @@ def test_question_that_fails_twice_is_only_taken_as_a_whole() -> None:
     assert [request.data["whole"] for request in ctx.asked[1:4]] == [[], ["c4.q1"], ["c4.q1"]]
 
 
+def test_question_is_still_put_right_in_part_where_a_correction_could_not_be_read() -> None:
+    bad = spoil("cards.3.items.0.tests", ["point 9"])
+    part = {"patches": [{"path": "c4.q1.tests", "texts": ["point 1"]}]}
+    ctx = FakeContext([bad, "{not json", part, solve(), judge()])
+    assert write(ctx)["lesson"] == LESSON
+    assert [request.data["whole"] for request in ctx.asked[1:3]] == [[], []]
+
+
+def test_card_too_many_is_taken_away_as_the_prompt_says() -> None:
+    bad = fresh()
+    bad["cards"] += [LESSON["cards"][-1]] * (14 - len(bad["cards"]))
+    away = [{"path": f"c{place}", "text": ""} for place in range(len(LESSON["cards"]) + 1, 15)]
+    ctx = FakeContext([bad, {"patches": away}, solve(), judge()])
+    assert write(ctx)["lesson"] == LESSON
+    assert "or a whole card away" in str(ctx.asked[1].messages)
+
+
 def test_lesson_is_rejected_after_the_last_correction_and_says_why() -> None:
     ctx = FakeContext([spoil("title", "short"), *[patch("title", "brief")] * 9])
     with pytest.raises(TaskRejected, match="Lesson 1 is not good enough: title: 'brief'") as caught:
