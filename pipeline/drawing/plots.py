@@ -140,17 +140,18 @@ def draw(figure: FigureLines, canvas: Canvas) -> None:
     for a, b in (pair for row in listed for pair in row):
         if not (across[0] - 1e-9 <= a <= across[1] + 1e-9 and up[0] - 1e-9 <= b <= up[1] + 1e-9):
             raise FigureFault(f"({shown(a)}, {shown(b)}) lies outside the axes")
+    # The first line is drawn through, so that it is told from the others.
+    styles = itertools.chain(["bold"], itertools.repeat("bold dash"))
     for entry in figure.entries:
         key = entry.line.key.split(" ")[0]
-        if key == "line":
-            canvas.line(*(place(a, b) for a, b in entry.value), style="bold")
-        elif key == "curve":
-            canvas.line(*(place(a, b) for a, b in _smooth(entry.value)), style="bold")
+        if key in ("line", "curve"):
+            through = _smooth(entry.value) if key == "curve" else entry.value
+            canvas.line(*(place(a, b) for a, b in through), style=next(styles))
         elif key == "points":
             for a, b in entry.value:
                 _cross(canvas, place(a, b))
     for entry in functions:
-        end = _curve(canvas, entry.value, across, up, place)
+        end = _curve(canvas, entry.value, across, up, place, next(styles))
         if not figure.hides(entry.line.hidden):
             canvas.label(entry.text, end, 160 if end[1] < _HIGH / 2 else 200, 8, "free clear")
     _points(figure, canvas, place)
@@ -200,7 +201,7 @@ def _cross(canvas: Canvas, at: Point) -> None:
 
 
 def _curve(
-    canvas: Canvas, curve: Function, across: tuple[float, float], up: tuple[float, float], place: Place
+    canvas: Canvas, curve: Function, across: tuple[float, float], up: tuple[float, float], place: Place, style: str
 ) -> Point:
     """Draw a function as far as it lies within the axes; return where its label may stand."""
     pieces: list[list[Point]] = [[]]
@@ -225,7 +226,7 @@ def _curve(
     if not drawn:
         raise FigureFault(f"no part of {curve.text} lies within the axes")
     for piece in drawn:
-        canvas.line(*_thinned(piece), style="bold")
+        canvas.line(*_thinned(piece), style=style)
     return drawn[-1][-1] if drawn[-1][-1][0] < _WIDE - 20 or len(drawn[-1]) < 9 else drawn[-1][-8]
 
 

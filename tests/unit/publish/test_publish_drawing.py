@@ -269,3 +269,9 @@ def test_a_named_row_of_a_table_begins_with_its_name() -> None:
     figure = {"kind": "table", "lines": lines}
     assert drawing.table(figure)[1] == [["sodium", "160", "502"], ["neon", "58", "2087"]]
     assert "sodium: 160 | 502" in drawing.alt(figure)
+
+
+def test_a_second_line_of_a_graph_is_told_from_the_first() -> None:
+    lines = ["x: x, 0 to 4", "y: y, 0 to 4", "line 1: (0, 0) (4, 4)", "line 2: (0, 4) (4, 0)", "grid: no"]
+    bold = re.findall(r'<path[^>]*class="hi"[^>]*>', drawing.svg({"kind": "axes", "lines": lines}, "f"))
+    assert ["dasharray" in line for line in bold] == [False, True]
