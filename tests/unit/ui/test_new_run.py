@@ -150,6 +150,7 @@ def test_table_is_checked_line_by_line_before_it_is_started(desk: Served, root: 
     assert wrong.status == 400
     assert "Line 4: " in wrong.text
     assert "drama,n9,1" in wrong.text, "what was typed stays"
+    assert "data-draft" not in wrong.text, "no older draft replaces the table that is shown"
     checked = desk.post("new/courses", {"text": TABLE, "do": "check"})
     assert checked.status == 200
     for text in ("2 courses", "National 5 Mathematics", "Higher Physics", "Start, expected $0.00"):
