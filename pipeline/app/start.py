@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline import __version__, environment
 from pipeline.app.executors import check_executor
-from pipeline.app.model_choice import OwnModel, billed_by, check_able, model_of, prices_for, with_own
+from pipeline.app.model_choice import (
+    OwnModel,
+    billed_by,
+    check_able,
+    model_of,
+    own_again,
+    prices_for,
+    remembered,
+    with_own,
+)
 from pipeline.app.stores import open_store
 from pipeline.clock import Clock, SystemClock
 from pipeline.engine import changes, preflight
@@ -23,7 +32,7 @@ from pipeline.engine.retry import look_up
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.sources import missing_param
 from pipeline.errors import CheckpointCorrupt, NeedsConfirmation, WriteFailed
-from pipeline.providers import ANTHROPIC
+from pipeline.providers import ANTHROPIC, OWN
 from pipeline.publish.base import Publisher
 from pipeline.records.charge import in_full
 from pipeline.records.run import RunState, Spend
@@ -167,6 +176,8 @@ def set_up(
         CredentialMissing, ModelError, BudgetExceeded, ConfigError: Before any step.
     """
     how = settings_now(start.execution, recorded)
+    if start.own is None and provider == OWN and model_name:
+        start.own = own_again(model_name, recorded, accept=start.execution.accept_changes)
     model = None
     if model_name and model_name != OFFLINE:
         check_able(provider, how)
@@ -187,8 +198,7 @@ def set_up(
     setup = without_model(start, recorded, verb)
     setup.model, setup.info, setup.prices = model, info, prices
     if start.own is not None:
-        # Recorded, so that people see what to name again.
-        setup.options = {**setup.options, "model_file": start.own.target}
+        setup.options = {**setup.options, **remembered(start.own)}
     return setup
 
 
