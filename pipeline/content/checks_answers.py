@@ -138,6 +138,9 @@ def belongs(case: Case) -> Iterator[Fault]:
             near |= {n * k for n in given for k in _TENS}
             free = given | near | taught | FREE
             strangers = [n for n in used if n not in free and not re.fullmatch("10*", str(n))]
+            # The readings of a mean are those of the question.
+            read = {n for found in checks_data.LISTS.findall(one.expression) for n in numbers_in(found)}
+            strangers += sorted(read - given - taught - {*strangers})
             if len(used) == 1 and not re.search(r"[-+*/^(]", one.expression) and used[0] not in given:
                 strangers = used
             if strangers and not (one.formulas and _agrees(replace(one, expression=""))):

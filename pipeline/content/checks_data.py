@@ -39,7 +39,7 @@ _NO_THINGS = frozenset((
     "significant", "decimal", "figures", "times", "and", "per", "for", "from", "with", "out", "are", "more", "less",
     "than", "years",
 ))  # fmt: skip
-_LIST = re.compile(r"\b(?:mean|median|sd|iqr|max|min|lower_quartile|upper_quartile)\(([^()]*)\)")
+LISTS = re.compile(r"\b(?:mean|median|sd|iqr|max|min|lower_quartile|upper_quartile)\(([^()]*)\)")
 #: Questions whose answer is the same equation in another form.
 REARRANGED = re.compile(r"\b(?:subject|rearrange|solve|make \\\(\w+\\\))\b", re.IGNORECASE)
 _POWERS = tuple(Fraction(10) ** n for n in range(-12, 13) if n)
@@ -227,7 +227,7 @@ def from_data(number: Fraction, shown: Sequence[Fraction], *, shares: bool = Tru
 def _more_often(text: str, shown: Sequence[Fraction]) -> Iterator[Fraction]:
     """Yield the readings of a list that stand there more often than the question says them."""
     said = Counter(shown)
-    for found in _LIST.finditer(text):
+    for found in LISTS.finditer(text):
         yield from (n for n, times in Counter(values_in(found[1])).items() if times > said[n] > 0)
 
 

@@ -262,7 +262,7 @@ def figures(case: Case) -> Iterator[Fault]:
 
 
 #: A value that a title gives with its place: "5.00 at 0.71 s".
-_READING = re.compile(rf"({_NUMBER.pattern})(?= at )")
+_READING = re.compile(rf"({_NUMBER.pattern})(?= (?:at|after) )")
 
 
 def _calculation(part: Item | WorkedExample) -> str:

@@ -132,6 +132,7 @@ _PEOPLE = (
     "eggs|cats|dogs|cows|sheep|trees|votes|goals|players|members|boxes|tins|bags|packets|tiles|bottles|coins"
 )
 _WHOLE = re.compile(rf"(?<![\d.,])(\d+\.\d*[1-9]\d*|\d+ ?½)\s(?:{_PEOPLE})\b")
+_ONE_DECIMAL = re.compile(r"£\d[\d,]*\.\d(?!\d|\s?(?:million|billion|m\b|bn\b|k\b))")
 _COUNTED = re.compile(rf"\bhow many (?:more )?(?:{_PEOPLE})\b", re.IGNORECASE)
 _CHANCE = re.compile(
     r"\b(?:calculate|find|what is|state|determine|work out|give|write down) the probability\b", re.IGNORECASE
@@ -141,10 +142,14 @@ _OLD = re.compile(r"\b(?:is|was|aged?)\s(\d{3,})(?:\syears\sold)?\b(?=\syears\so
 
 def sense(case: Case) -> Iterator[Fault]:
     """Check row 20: whole people and things, chances from 0 to 1, sizes that are positive and possible."""
-    for at, text in [*((f"{where}.ask", item.ask) for where, item in case.lesson.items()), *taught(case)]:
+    told = [(f"c{n}.instructions", getattr(card, "instructions", None)) for n, card in enumerate(case.lesson.cards, 1)]
+    told += [(f"{where}.ask", item.ask) for where, item in case.lesson.items()]
+    for at, text in [*((at, text) for at, text in told if text), *taught(case)]:
         yield from (Fault(at, said, "a size that can be") for said in impossible(text))
     for item, one in questions(case):
         at = answer_at(item, one)
+        if pounds := _ONE_DECIMAL.search(one.answer):
+            yield Fault(at, pounds[0], "pounds alone, or with two places for the pence")
         for match in _WHOLE.finditer(f"{one.ask} {one.answer}"):
             where = at if match[0] in one.answer else f"{one.where}.ask"
             if not re.search(r"\b(?:mean|average|per)\b", one.question):
@@ -197,5 +202,5 @@ ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
     (20, "R", "numbers make sense", sense,
      "People and things are whole, a probability is from 0 to 1, an efficiency at most 100 %; lengths, areas, volumes, "
      "masses, kinetic energies and frequencies are positive, two sides of a triangle longer than the third, shares of "
-     "a whole at most 100 % together; people, things, speeds and prices have sizes that one meets."),
+     "a whole at most 100 % together; people, things, speeds and prices have sizes that one meets; £12.90, not £12.9."),
 )  # fmt: skip

@@ -216,6 +216,12 @@ def _constants(text: str) -> Iterator[str]:
         ):
             if match[1] not in values or not re.fullmatch(power, match[3]):
                 yield f"{match[0]}"
-    for match in re.finditer(rf"acceleration due to gravity (?:is|on Earth is|of) {_N}\s?(?:m/s²|m s⁻²)", text):
-        if match[1] not in ("9.8", "9.81", "10") and not re.search(r"\b(?:Moon|Mars|planet|measure\w*|mean)\b", text):
+    gravity = (
+        rf"acceleration due to gravity (?:is|on Earth is|of) {_N}\s?(?:m/s²|m s⁻²)"
+        rf"|\b(?:take|use) {_N}\s?(?:m/s²|m s⁻²) (?:for|as) the acceleration due to gravity"
+    )
+    for match in re.finditer(gravity, text, re.IGNORECASE):
+        if (match[1] or match[2]) not in ("9.8", "9.81", "10") and not re.search(
+            r"\b(?:Moon|Mars|planet|measure\w*|mean)\b", text
+        ):
             yield match[0]

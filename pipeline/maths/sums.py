@@ -54,6 +54,30 @@ _PART_OF = re.compile(
 )
 
 
+_U, _V = (rf"(?:\s?(?P<{name}>[°%]|{units.PATTERN.pattern}))?" for name in "uv")
+#: "27 is less than 36", "350 g is 0.35 kg": two numbers and nothing of a calculation before or behind them.
+_BEFORE, _END = r"(?:^|[,;:(]\s*|\b(?:and|but|so|that|[Bb]ecause|as|since|[Hh]ere)\s)", r"(?=\s*(?:[.,;:)]|$))"
+_MORE = r"(?P<more>less|lower|smaller|greater|more|larger|higher)"
+_COMPARED = re.compile(rf"{_BEFORE}£?{_A}{_U} is {_MORE} than £?{_B}{_NO_MORE}{_V}{_END}")
+_CONVERTED = re.compile(rf"{_BEFORE}{_A}{_U} (?:is|are|equals?|makes?) {_B}{_NO_MORE}{_V}{_END}")
+
+
+def _false_comparisons(text: str) -> Iterator[str]:
+    """Yield comparisons and conversions in words that are not true."""
+    for match in _COMPARED.finditer(text):
+        one, two = _value(match["a"]), _value(match["b"])
+        less = match["more"] in ("less", "lower", "smaller")
+        if match["u"] == match["v"] and not (one < two if less else one > two):
+            yield f"{match[0].strip()} is not true"
+    for match in _CONVERTED.finditer(text):
+        first, second = (units.unit(match[name] or "") for name in "uv")
+        if not first or not second or first.bases != second.bases or first.factor == second.factor:
+            continue
+        one, two = _value(match["a"]) * first.factor, _value(match["b"]) * second.factor
+        if first.quantity != "temperature" and abs(one - two) > abs(one) / 50:
+            yield f"{match[0].strip()} is not true"
+
+
 def _whole_root(value: Fraction, index: int) -> Fraction:
     return Fraction(round(float(value) ** (1 / index) * 10**6), 10**6)
 
@@ -67,6 +91,7 @@ def false_sums(sentence: str) -> Iterator[str]:
             yield f"{many[0]}{total[0]} is not true"
     # The last two of three numbers are no pair.
     pairs = _MANY.sub("…", sentence)
+    yield from _false_comparisons(pairs)
     for match in _PART_OF.finditer(pairs):
         percent = _value(match["c"])
         if abs(Fraction(100, _NAMED[match["part"]]) - percent) > Fraction(1, 2):

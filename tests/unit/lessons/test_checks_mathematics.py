@@ -143,6 +143,29 @@ def test_a_figure_has_the_sizes_of_its_question(figure: Json, ask: str, fits: bo
     assert (not told) is fits
 
 
+@pytest.mark.parametrize(
+    ("said", "true"),
+    [
+        ("27 is less than 36", True),
+        ("36 is less than 27", False),
+        ("£40 is more than £45", False),
+        ("2 m is less than 36 cm", True),
+        ("350 g is 0.35 kg", True),
+        ("350 g is 3.5 kg", False),
+        ("3 h is 180 min", True),
+        ("50 m is 20 cm longer", True),
+    ],
+)
+def test_comparisons_and_conversions_in_words_are_true(said: str, true: bool) -> None:
+    assert (not list(false_sums(f"The bus waits, because {said}."))) is true
+
+
+@pytest.mark.parametrize(("price", "right"), [("£12.90", True), ("£12.9", False), ("£13", True)])
+def test_pence_have_two_places(price: str, right: bool) -> None:
+    rows = {row for row, _ in found(case_of(question("Add £6 and £6.90.", price, price)))}
+    assert (20 not in rows) is right
+
+
 @pytest.mark.parametrize(("head", "fits"), [("biomass / kg", False), ("mass of one / kg", True)])
 def test_a_bar_has_the_value_of_the_column_of_its_axis(head: str, fits: bool) -> None:
     table = {"kind": "table", "lines": [f"columns: level | {head}", "row 1: snails | 80", "row 2: weed | 400"]}
