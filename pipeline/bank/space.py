@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from pipeline.bank.yaml_text import YamlFault, YamlList, YamlMap, YamlText
-from pipeline.content.cast import PEOPLE, PLACES
+from pipeline.content.cast import HARBOURS, PEOPLE, PLACES
 
 #: Most values of one range.
 MAX_VALUES = 10_000
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[A-Za-zΑ-ω][A-Za-z0-9_]*")
 #: Values of the names of one entry, place by place.
 Rows: TypeAlias = list[tuple[Fraction | str, ...]]
 #: Drawn apart from the numbers: two questions that differ only in these are one.
-NAMES = {"person": PEOPLE, "place": PLACES}
+NAMES = {"person": PEOPLE, "place": PLACES, "harbour": HARBOURS}
 
 
 def digest(*parts: object) -> int:
@@ -68,7 +68,9 @@ class Space:
         elif isinstance(spec, YamlText) and spec in NAMES:
             self.people[key] = spec
         else:
-            raise YamlFault(key.line, f"'{key}: {spec}' is no range (2..9), list, formula (= a + b), person or place")
+            raise YamlFault(
+                key.line, f"'{key}: {spec}' is no range (2..9), list, formula (= a + b) or {', '.join(NAMES)}"
+            )
 
     def drawn(self, place: int) -> dict[str, Any]:
         """Return what is drawn at a place."""

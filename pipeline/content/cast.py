@@ -8,6 +8,11 @@ from pipeline.frameworks import REGIONS, Region
 
 #: Those of Scotland: the shipped question bank draws from them.
 PEOPLE, PLACES = REGIONS["scotland"].people, REGIONS["scotland"].places
+#: Those of them where boats come and go.
+HARBOURS = (
+    "Aberdeen", "Arbroath", "Campbeltown", "Dunoon", "Greenock", "Kirkwall", "Lerwick", "Oban", "Peterhead", "Portree",
+    "Stornoway", "Stranraer", "Ullapool", "Wick",
+)  # fmt: skip
 #: A name of any region, in a text.
 EVERY_PERSON = tuple(sorted({name for region in REGIONS.values() for name in region.people}))
 PERSON = re.compile(rf"\b(?:{'|'.join(EVERY_PERSON)})\b")

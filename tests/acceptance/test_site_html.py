@@ -36,9 +36,9 @@ _NEWER = {
 
 #: Offline courses, with the beginning of their content hash.
 COURSES = {
-    "mathematics national_5 18": "53166114f801ca42",
-    "application_of_mathematics national_4 5": "3d1fce61f7f11f81",
-    "physics higher 5": "097978a21c2b65d2",
+    "mathematics national_5 18": "20b1f886cd10ec42",
+    "application_of_mathematics national_4 5": "c0bac51a93686a40",
+    "physics higher 5": "c95e266439453639",
 }
 
 

@@ -16,8 +16,8 @@ from pipeline.lessons.drafting.course import Outcome, outcomes
 Json = dict[str, Any]
 #: Lessons whose questions come from parts of their own of a template's space; places of a part at least.
 LESSONS, PLACES_EACH = 128, 3
-#: Questions of one template in a lesson; where nothing else is left, more.
-USES = (2, 6)
+#: Questions of one template in a lesson: one each first, then two; more only where a card would stay too short.
+USES, MOST_USES = (1, 2), 6
 #: Options of a choice at most.
 MOST_OPTIONS = 5
 #: Draws tried before a question that stands in the lesson already is left out.
@@ -32,11 +32,18 @@ class TopicPart:
     topic: Topic
     #: Number of a point in the topic → its number in the scheme's entry.
     points: Mapping[int, int]
+    #: Number of another point in the topic → the earlier lesson that taught it.
+    earlier: Mapping[int, int]
 
     def asked(self, template: Template) -> list[int]:
         """Return which of the entry's points a template asks; none where it is about other points of the topic."""
         asks = template.asks or tuple(self.points)
         return [self.points[number] for number in asks if number in self.points]
+
+    def lessons(self, template: Template) -> set[int]:
+        """Return the earlier lessons that a template comes back to; none where it has a point not taught before."""
+        asks = set(template.asks) - set(self.points)
+        return {self.earlier[number] for number in asks} if asks <= set(self.earlier) else set()
 
 
 @dataclass(frozen=True)
@@ -46,14 +53,18 @@ class Chosen:
     part: TopicPart
     template: Template
     instance: Instance
-    #: Numbers of the entry's points that it asks.
-    points: tuple[int, ...]
+    #: Numbers of the entry's points that it asks, or the earlier lesson that it comes back to.
+    targets: tuple[str, ...]
 
 
-def parts_of(bank: Bank, course: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[list[TopicPart], list[str]]:
+def parts_of(
+    bank: Bank, course: Mapping[str, Any], entry: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]
+) -> tuple[list[TopicPart], list[str]]:
     """Return the outcomes of an entry that the bank covers, and the ids of those it does not."""
     known = {outcome.id: outcome for outcome in outcomes(course)}
     place = {ref: number for number, ref in enumerate(entry["points"], 1)}
+    before = [one for one in entries if one["order"] < entry["order"] and one["lesson_type"] == "teach"]
+    taught = {ref: int(one["order"]) for one in before for ref in one["points"]}
     found: list[TopicPart] = []
     missing: list[str] = []
     for ref in entry["outcome_refs"]:
@@ -63,7 +74,9 @@ def parts_of(bank: Bank, course: Mapping[str, Any], entry: Mapping[str, Any]) ->
         if outcome is None or topic is None or not points:
             missing.append(ref)
         else:
-            found.append(TopicPart(outcome, topic, points))
+            told = enumerate(outcome.points, 1)
+            earlier = {n: taught[p.id] for n, p in told if p.id in taught and p.id not in place}
+            found.append(TopicPart(outcome, topic, points, earlier))
     return found, missing
 
 
@@ -89,8 +102,11 @@ class Chooser:
         level: int = 1,
         point: int | None = None,
         most: int = 0,
+        again: bool = True,
     ) -> Chosen | None:
         """Return a question with new numbers, of the template least used and nearest in level; None if there is none.
+
+        One that comes back to an earlier lesson stands before a second one of the same template.
 
         Args:
             part: The outcome it is about.
@@ -98,21 +114,21 @@ class Chooser:
             level: Wanted level of difficulty, 1 to 5.
             point: A point of the entry it must ask.
             most: Marks it may have; 0 for any.
+            again: Take a template a third time rather than return None.
         """
-        fitting = [
-            template
-            for template in templates
-            if (point in part.asked(template) if point else part.asked(template))
-            and (not most or template.marks <= most)
-        ]
         name = part.topic.outcome
-        fitting.sort(key=lambda one: (self._uses[name, one.id], abs(one.level - level), one.id))
-        for uses in USES:
-            for template in fitting:
+        every = [one for one in templates if not most or one.marks <= most]
+        every.sort(key=lambda one: (self._uses[name, one.id], abs(one.level - level), one.id))
+        fitting = [one for one in every if (point in part.asked(one) if point else part.asked(one))]
+        back = [] if point else [one for one in every if not part.asked(one) and part.lessons(one)]
+        turns = [(uses, some) for uses in USES for some in (fitting, back)]
+        for uses, some in [*turns, *([(MOST_USES, fitting)] if again else [])]:
+            for template in some:
                 if instance := self._drawn(name, template, uses):
-                    asked = tuple(part.asked(template))
+                    asked = part.asked(template)
                     self.asking.update(asked)
-                    return Chosen(part, template, instance, asked)
+                    targets = [f"point {n}" for n in asked[:4]] or [f"lesson {max(part.lessons(template))}"]
+                    return Chosen(part, template, instance, tuple(targets))
         return None
 
     def starter(self, part: TopicPart, number: int) -> Chosen | None:
@@ -120,7 +136,7 @@ class Chooser:
         starters = part.topic.starters
         for turn in range(len(starters)):
             template = starters[(number + turn) % len(starters)]
-            if instance := self._drawn(part.topic.outcome, template, USES[0]):
+            if instance := self._drawn(part.topic.outcome, template, USES[-1]):
                 return Chosen(part, template, instance, ())
         return None
 
@@ -145,7 +161,7 @@ class Chooser:
 
     def item(self, chosen: Chosen, *more: str) -> Json:
         """Return a chosen question as a lesson's item; `more`: targets besides its points and mistakes."""
-        tests = [*(f"point {number}" for number in chosen.points[:4]), *more]
+        tests = list(dict.fromkeys((*chosen.targets, *more)))
         own = self.of(chosen.part.topic)
         made = chosen.instance.item(tests=tests, mistakes=own)
         mistakes = {own[name] for name in chosen.template.mistakes}

@@ -35,7 +35,7 @@ def lesson(
 
     Where the bank covers none of them, that is all it has.
     """
-    parts, missing = parts_of(bank, course, entry)
+    parts, missing = parts_of(bank, course, entry, entries)
     if not parts:
         return {"not_written": missing}
     mixed = entry["calculator"] == "mixed" or not rules_of_calculators(course)
@@ -64,8 +64,8 @@ def _teaching(chooser: Chooser, parts: Sequence[TopicPart]) -> list[Json]:
     cards = [_starter(chooser, parts)]
     for part in parts:
         cards += _cycle(chooser, part)
-    guided = [_take(chooser, part, level) for level in (2, 3, 4) for part in parts]
-    guided += [_take(chooser, part, 5) for part in parts]
+    guided = [_take(chooser, part, level, again=False) for level in (2, 3, 4) for part in parts]
+    guided += [_take(chooser, part, 5, again=False) for part in parts]
     guided += _unasked(chooser, parts)
     if not any(one and one.template.mistakes for one in guided):
         guided += [chooser.take(part, [one for one in part.topic.questions if one.mistakes]) for part in parts]
@@ -73,7 +73,8 @@ def _teaching(chooser: Chooser, parts: Sequence[TopicPart]) -> list[Json]:
     while len(items) < 4 and (more := _take(chooser, parts[len(items) % len(parts)], 3)):
         items = _rising([*items, more])
     cards.append(_questions("guided_practice", "Practise with help", 14, chooser, items[:8], note=_WORK))
-    alone = _rising([_take(chooser, parts[0], level) for level in (2, 3, 3, 4)]) if len(parts) == 1 else []
+    levels = (2, 3, 3, 4) if len(parts) == 1 else ()
+    alone = _rising([_take(chooser, parts[0], level, again=False) for level in levels])
     alone = _rising([*items[8:], *alone])
     # Lessons of earlier schemes have three outcomes: no room for another card.
     if len(alone) >= 4 and len(parts) < 3:
@@ -111,12 +112,14 @@ def _cycle(chooser: Chooser, part: TopicPart) -> Iterator[Json]:
     if topic.watch_for:
         explain["watch_for"] = topic.watch_for
     yield explain
-    example = topic.examples[0].draw(0, "example").example()
+    # All of them; a lesson on some of the topic's points has one, not that of the lesson before.
+    turn = len(set(part.earlier.values())) % len(topic.examples)
+    some = topic.examples if len(part.points) == len(part.outcome.points) else topic.examples[turn : turn + 1]
     yield {
         "kind": "modelling",
         "title": printable(f"Worked example: {topic.name}", 100),
         "minutes": 7,
-        "examples": [example],
+        "examples": [one.draw(0, "example").example() for one in some],
     }
     easy = [one for one in topic.questions if one.level <= 2]
     choices = [one for one in topic.questions if one.kind == "choice"]
@@ -230,9 +233,11 @@ def _spread(items: Sequence[Json], earlier: Sequence[int]) -> None:
             tests[tests.index(named[doubled])] = wanted
 
 
-def _take(chooser: Chooser, part: TopicPart, level: int) -> Chosen | None:
+def _take(chooser: Chooser, part: TopicPart, level: int, *, again: bool = True) -> Chosen | None:
     plain = [one for one in part.topic.questions if one.kind != "choice"]
-    return chooser.take(part, plain, level=level) or chooser.take(part, part.topic.questions, level=level)
+    return chooser.take(part, plain, level=level, again=False) or chooser.take(
+        part, part.topic.questions, level=level, again=again
+    )
 
 
 def _unasked(chooser: Chooser, parts: Sequence[TopicPart]) -> Iterator[Chosen | None]:

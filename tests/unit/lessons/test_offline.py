@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -107,6 +108,26 @@ def test_mock_papers_keep_the_marks_and_rules_of_the_catalogue() -> None:
     assert [sum(len(item["marks"]) for item in card["items"]) for card in papers] == [25, 130]
     assert all("options" in item for item in papers[0]["items"])
     assert not any("options" in item for item in papers[1]["items"])
+
+
+def test_a_kind_of_question_stands_twice_in_a_lesson_at_most() -> None:
+    course = shipped("physics", "higher")
+    entries = scheme(course, 18)
+    for order in range(1, 19):
+        cards = lesson_of(course.to_json(), entries, order)["cards"]
+        asked = [item["ask"] for card in cards for item in card.get("items", ())]
+        kinds = Counter(re.sub(r"\\\(.*?\\\)|[−-]?\d[\d.,]*|\b[A-Z]\w+", "#", ask) for ask in asked)
+        assert max(kinds.values()) <= 2, (order, kinds.most_common(1))
+
+
+def test_a_lesson_in_parts_has_another_worked_example_and_comes_back_to_the_part_before() -> None:
+    course = shipped("physics", "higher")
+    entries = scheme(course, 40)
+    first, second = (lesson_of(course.to_json(), entries, order)["cards"] for order in (1, 2))
+    examples = [[one["ask"] for card in cards for one in card.get("examples", ())] for cards in (first, second)]
+    assert len(examples[0]) == len(examples[1]) == 1
+    assert examples[0] != examples[1]
+    assert any("lesson 1" in item["tests"] for card in second for item in card.get("items", ()))
 
 
 def test_choices_have_as_many_options_as_the_level_says() -> None:
