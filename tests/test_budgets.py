@@ -25,8 +25,8 @@ BUDGETS = {
     "graph": Budget(780, 3),
     "dot": Budget(2_830, 6),
     "cost": Budget(1_920, 5),
-    "store": Budget(10_175, 8),
-    "llm": Budget(2_690, 6),
+    "store": Budget(10_200, 8),
+    "llm": Budget(2_790, 6),
     "publish": Budget(3_270, 8),
     "formulas": Budget(935, 2),
     "export": Budget(2_975, 4),
@@ -38,14 +38,14 @@ BUDGETS = {
     "formats": Budget(10_025, 8),
     "travel": Budget(2_200, 3),
     "lessons": Budget(6_320, 6),
-    "app": Budget(8_620, 6),
+    "app": Budget(8_650, 6),
     "cli": Budget(5_300, 6),
     "traces": Budget(1_160, 5),
     "ui": Budget(3_410, 8),
 }
 SLACK = 0.03
 #: The files of the package in all, and its modules under 40 lines that have a single importer.
-MAX_FILES = 480
+MAX_FILES = 481
 MAX_SMALL_MODULES = 0
 SMALL_LINES = 40
 

@@ -95,13 +95,17 @@ def own_again(model: str, recorded: Mapping[str, Any], *, accept: bool) -> OwnMo
     target, text = str(recorded.get("model_file") or ""), recorded.get("model_file_hash")
     file, again = target.rpartition(":")[0], "Name it again: --model FILE.py:NAME."
     if not (target and text):
-        said = f"The model {model!r} of this run is one of your own, and is not given."
-        raise ConfigError(said, code="own_model_missing", hint=again)
+        raise ConfigError(
+            f"The model {model!r} of this run is one of your own, and is not given.",
+            code="own_model_missing", hint=again,
+        )  # fmt: skip
     try:
         now = digest(Path(file).read_bytes())
     except OSError as error:
-        said = f"The model {model!r} of this run is in {file}, which cannot be read: {error.strerror}."
-        raise ConfigError(said, code="own_model_missing", hint=again) from None
+        raise ConfigError(
+            f"The model {model!r} of this run is in {file}, which cannot be read: {error.strerror}.",
+            code="own_model_missing", hint=again,
+        ) from None  # fmt: skip
     if now != text and not accept:
         raise SettingsConflict(
             f"{file} has changed since this run asked its model {model!r}.", code="own_model_changed",
