@@ -16,9 +16,8 @@ from typing import Any
 from sympy import Integer, Rational
 
 from pipeline.content.checks_data import REARRANGED, from_data, shown
-from pipeline.content.checks_prose import NOT, Read, false_prose, formulas_in, read_line
+from pipeline.content.checks_prose import NOT, Read, false_prose, formulas_in, read_line, unbalanced
 from pipeline.content.checks_remarks import answers, non_example, slips, strangers
-from pipeline.content.chemistry import unbalanced
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item, WorkedExample
 from pipeline.content.numbers import CONSTANTS, FORMULA, in_words, numbers_alone, without_formulas

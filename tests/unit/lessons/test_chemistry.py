@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.content.chemistry import unbalanced
+from pipeline.content.checks_prose import unbalanced
 
 
 @pytest.mark.parametrize(
