@@ -16,7 +16,6 @@ from pipeline.errors import ConfigError, CredentialMissing, ModelError, Settings
 from pipeline.llm.base import Model, ModelInfo
 from pipeline.providers import ANTHROPIC, OPENAI, OWN, PROVIDERS, able, provider_of
 from pipeline.records.run import RunState
-from pipeline.records.values import digest
 from pipeline.settings import DEFAULT_MODEL, OFFLINE, Identity
 
 #: Variables with which the SDK finds a credential of Anthropic's by itself.
@@ -72,53 +71,6 @@ def load_own(target: str) -> OwnModel:
     if not isinstance(getattr(info, "id", None), str):
         raise _no_model(target, f"its check() returned a {type(info).__name__}, wanted a ModelInfo")
     return OwnModel(target, found, info.id)
-
-
-def remembered(own: OwnModel) -> dict[str, str]:
-    """Return what a run records of the user's own model, so that a resume finds it: file and name, and the text."""
-    file, _, name = own.target.rpartition(":")
-    path = os.path.abspath(os.path.expanduser(file))
-    return {"model_file": f"{path}:{name}", "model_file_hash": digest(Path(path).read_bytes())}
-
-
-def own_again(model: str, recorded: Mapping[str, Any], *, accept: bool) -> OwnModel:
-    """Return the user's own model that a run was made with, as it recorded it.
-
-    Args:
-        accept: A text of its file that has changed is accepted.
-
-    Raises:
-        ConfigError: It is not recorded, or its file is gone; or as load_own.
-        SettingsConflict: The file has changed, or its model has another id.
-        ModelError: As load_own.
-    """
-    target, text = str(recorded.get("model_file") or ""), recorded.get("model_file_hash")
-    file, again = target.rpartition(":")[0], "Name it again: --model FILE.py:NAME."
-    if not (target and text):
-        raise ConfigError(
-            f"The model {model!r} of this run is one of your own, and is not given.",
-            code="own_model_missing", hint=again,
-        )  # fmt: skip
-    try:
-        now = digest(Path(file).read_bytes())
-    except OSError as error:
-        raise ConfigError(
-            f"The model {model!r} of this run is in {file}, which cannot be read: {error.strerror}.",
-            code="own_model_missing", hint=again,
-        ) from None  # fmt: skip
-    if now != text and not accept:
-        raise SettingsConflict(
-            f"{file} has changed since this run asked its model {model!r}.", code="own_model_changed",
-            hint=f"--accept-changes, or --model {shlex.quote(target)}, continues with it as it is now; what was "
-            "answered is kept.",
-        )  # fmt: skip
-    own = load_own(target)
-    if own.id != model:
-        raise SettingsConflict(
-            f"This run was made with the model {model!r}, but {target} is {own.id!r} now.", code="other_model",
-            hint=again, changed={"model": [model, own.id]},
-        )  # fmt: skip
-    return own
 
 
 def _no_model(target: str, why: str) -> ConfigError:
@@ -282,6 +234,7 @@ def model_of(
     provider: str | None = None,
     base_url: str | None = None,
     own: OwnModel | None = None,
+    own_file: str = "FILE.py:NAME",
     courses: bool = True,
     bank: str | None = None,
 ) -> Model:
@@ -289,11 +242,12 @@ def model_of(
 
     Args:
         own: The user's own, where one is given.
+        own_file: What a run that has such a model says of where it is.
         bank: Folder with people's own topics, for the offline author.
         courses: It is asked for lessons, which the offline author can write; other work gets stand-in answers.
 
     Raises:
-        ConfigError: The name is of no model of this provider.
+        ConfigError: The name is of no model of this provider, or the run's own model is not given.
         CredentialMissing, PackageMissing: The provider cannot be asked.
     """
     if name == OFFLINE and not courses:
@@ -307,6 +261,12 @@ def model_of(
         return OfflineAuthor(Bank([Path(bank)] if bank else []))
     if own is not None:
         return own.model
+    if provider == OWN:
+        raise ConfigError(
+            f"The model {name!r} of this run is one of your own, and is not given.",
+            code="own_model_missing",
+            hint=f"Name it again: --model {shlex.quote(own_file)}",
+        )
     check_asked_model(name, provider, base_url)
     provider = provider or ANTHROPIC
     if not provider_of(provider).client:

@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline import __version__, environment
 from pipeline.app.executors import check_executor
-from pipeline.app.model_choice import (
-    OwnModel,
-    billed_by,
-    check_able,
-    model_of,
-    own_again,
-    prices_for,
-    remembered,
-    with_own,
-)
+from pipeline.app.model_choice import OwnModel, billed_by, check_able, model_of, prices_for, with_own
 from pipeline.app.stores import open_store
 from pipeline.clock import Clock, SystemClock
 from pipeline.engine import changes, preflight
@@ -32,7 +23,7 @@ from pipeline.engine.retry import look_up
 from pipeline.engine.setup import Definition, Setup
 from pipeline.engine.sources import missing_param
 from pipeline.errors import CheckpointCorrupt, NeedsConfirmation, WriteFailed
-from pipeline.providers import ANTHROPIC, OWN
+from pipeline.providers import ANTHROPIC
 from pipeline.publish.base import Publisher
 from pipeline.records.charge import in_full
 from pipeline.records.run import RunState, Spend
@@ -176,16 +167,16 @@ def set_up(
         CredentialMissing, ModelError, BudgetExceeded, ConfigError: Before any step.
     """
     how = settings_now(start.execution, recorded)
-    if start.own is None and provider == OWN and model_name:
-        start.own = own_again(model_name, recorded, accept=start.execution.accept_changes)
     model = None
     if model_name and model_name != OFFLINE:
         check_able(provider, how)
         # The look-up may take a while, and nothing else has been shown by now.
         start.emit("looking", text=f"Checking the model {model_name} ...")
     if model_name:
-        model = model_of(model_name, provider=provider, base_url=how["base_url"], own=start.own,
-                         courses=verb == "lessons", bank=bank)  # fmt: skip
+        model = model_of(
+            model_name, provider=provider, base_url=how["base_url"], own=start.own,
+            own_file=recorded.get("model_file") or "FILE.py:NAME", courses=verb == "lessons", bank=bank,
+        )  # fmt: skip
     own = start.own is not None
     info = billed_by(look_up(model, start.clock, start.emit), model, own=own) if model else None
     for warning in info.warnings if info else ():
@@ -198,7 +189,10 @@ def set_up(
     setup = without_model(start, recorded, verb)
     setup.model, setup.info, setup.prices = model, info, prices
     if start.own is not None:
-        setup.options = {**setup.options, **remembered(start.own)}
+        # Recorded, so that people see what to name again, from any folder.
+        file, _, name = start.own.target.rpartition(":")
+        file = os.path.abspath(os.path.expanduser(file))
+        setup.options = {**setup.options, "model_file": f"{file}:{name}"}
     return setup
 
 

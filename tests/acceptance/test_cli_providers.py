@@ -167,35 +167,7 @@ def test_scripted_model_of_ones_own_runs_every_example_without_a_key_and_is_name
     assert (state.identity["provider"], state.identity["model"]) == ("own", "scripted")
 
 
-def test_resume_remembers_its_own_model_and_refuses_one_that_is_gone_or_changed(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = tmp_path / "here" / "own.py"
-    text = "from pipeline import ScriptedModel\nMODEL = ScriptedModel({}, provider='own')\n"
-    refusing = "from pipeline.errors import ModelRejected\n" + text.format("lambda request: ModelRejected('I do not.')")
-    own.parent.mkdir()
-    own.write_text(refusing)
-    monkeypatch.chdir(own.parent)
-    assert cli("run", POSTCARDS, "--param", TOWNS, "--model", "own.py:MODEL").code != 0
-    # From another folder, and through another process that knows nothing of it.
-    monkeypatch.chdir(tmp_path)
-    course = ("--resume", "latest")
-    assert "I do not." in cli("run", POSTCARDS, *course).err
-    own.rename(tmp_path / "moved.py")
-    said = cli("run", POSTCARDS, *course)
-    assert (said.code, f"is in {own}, which cannot be read: No such file" in said.err) == (2, True), said.err
-    own.write_text(text.format("lambda request: 'yes'"))
-    said = cli("run", POSTCARDS, *course)
-    assert (said.code, f"{own} has changed since this run asked its model 'scripted'." in said.err) == (2, True), (
-        said.err
-    )
-    assert "--accept-changes" in said.err
-    assert cli("run", POSTCARDS, *course, "--accept-changes").code == 0
-    # What was accepted is what it remembers now.
-    assert cli("run", POSTCARDS, *course, "--from", "write").code == 0
-
-
-def test_resume_names_another_model_of_its_file_and_prints_how(cli: Cli, tmp_path: Path) -> None:
+def test_resume_names_its_own_model_again_and_prints_how(cli: Cli, tmp_path: Path) -> None:
     broken = tmp_path / "own.py"
     broken.write_text(
         "from pipeline import ScriptedModel\nfrom pipeline.errors import ModelRejected\n"
@@ -211,6 +183,8 @@ def test_resume_names_another_model_of_its_file_and_prints_how(cli: Cli, tmp_pat
     said = cli("run", POSTCARDS, "--param", TOWNS, "--model", f"{broken}:FAILS")
     assert said.code != 0
     assert f"--model {broken}:FAILS" in said.err
+    said = cli("run", POSTCARDS, "--resume", "latest")
+    assert (said.code, f"--model {broken}:FAILS" in said.err) == (2, True), said.err
     assert cli("run", POSTCARDS, "--resume", "latest", "--model", f"{broken}:make").code == 0
     for name, told in (
         (":NOTHING", "no check()"), (":ABSENT", "no check()"), (":RAISES", "its check() raised KeyError: 'lost'"),
@@ -239,9 +213,7 @@ def test_lessons_are_written_by_a_model_of_ones_own(cli: Cli, root: Path, tmp_pa
         "from tests.servers.lessons import answer\n"
         "MODEL = ScriptedModel(lambda request: answer(parameters(request, 'm', dict), ''), provider='own')\n"
     )
-    begun = cli(*COURSE, "--model", f"{own}:MODEL", "--out", str(tmp_path / "site"), "--until", "sow")
-    assert begun.code == 0, begun.err
-    said = cli("lessons", "--resume", "latest")
+    said = cli(*COURSE, "--model", f"{own}:MODEL", "--out", str(tmp_path / "site"))
     assert said.code == 0, said.err
     assert (tmp_path / "site" / "course_c84775" / "index.html").exists()
     again = cli(*COURSE, "--model", f"{own}:MODEL", "--out", str(tmp_path / "site"))
