@@ -20,32 +20,32 @@ class Budget:
 
 #: Lowered whenever a package gets smaller; the tests below refuse a budget with more than SLACK of air in it.
 BUDGETS = {
-    "root": Budget(1_855, 1),
+    "root": Budget(1_860, 1),
     "records": Budget(3_935, 7),
     "graph": Budget(780, 3),
     "dot": Budget(2_830, 6),
     "cost": Budget(1_920, 5),
-    "store": Budget(10_200, 8),
-    "llm": Budget(2_790, 6),
+    "store": Budget(10_195, 8),
+    "llm": Budget(2_785, 6),
     "publish": Budget(3_270, 8),
     "formulas": Budget(935, 2),
-    "export": Budget(2_975, 4),
-    "content": Budget(4_885, 10),
+    "export": Budget(2_980, 4),
+    "content": Budget(5_235, 11),
     "bank": Budget(900, 5),
-    "maths": Budget(3_520, 6),
+    "maths": Budget(3_555, 6),
     "drawing": Budget(3_270, 7),
-    "engine": Budget(9_225, 8),
+    "engine": Budget(9_220, 8),
     "formats": Budget(10_025, 8),
     "travel": Budget(2_200, 3),
-    "lessons": Budget(6_320, 6),
-    "app": Budget(8_650, 6),
+    "lessons": Budget(6_560, 6),
+    "app": Budget(8_600, 6),
     "cli": Budget(5_300, 6),
     "traces": Budget(1_160, 5),
-    "ui": Budget(3_410, 8),
+    "ui": Budget(3_405, 8),
 }
 SLACK = 0.03
 #: The files of the package in all, and its modules under 40 lines that have a single importer.
-MAX_FILES = 481
+MAX_FILES = 480
 MAX_SMALL_MODULES = 0
 SMALL_LINES = 40
 
