@@ -178,14 +178,15 @@ def _resume(start: Start, run: str, wanted: Redo | None = None) -> RunReport:
     pins, identity, work = _with_todays_prompts(start, state, (pins, identity), (again, tasks))
     now = {**state.identity, **identity}
     course, prompts = pinned(start.store, state, pins)
-    setup = _set_up(start, now, state.execution, course)
+    asks = bool(lost or execution.refresh or work.left() | {bare(path) for path in missing} != {"publish"})
+    setup = _set_up(start, now, state.execution, course, asks=asks)
     if f"{again}#1" in state.steps:
         start.emit("note", text=f"Re-running {again} and every step that depends on it.")
     if tasks:
         start.emit("note", text=f"Regenerating {', '.join(tasks)} as requested.")
     # A run that is still without today's prompts has no lesson left that they would make.
-    asks = not todays_prompts(start.store, state, pins)
-    if asks and (state.status != COMPLETED or identity or again or tasks or lost):
+    writes = asks and not todays_prompts(start.store, state, pins)
+    if writes and (state.status != COMPLETED or identity or again or tasks or lost):
         scheme = None if work.changed else scheme_of(start.store, state)
         _announce(start, setup, now, course, prompts, work, scheme)
     with on_executor(execution, PIPELINE.definition, setup):
@@ -246,8 +247,13 @@ def rest_of_run(
     return remaining(course, prompts, now, prices, work, scheme, batch=bool(how.get("batch")), history=history)
 
 
-def _set_up(start: Start, identity: Mapping[str, Any], recorded: Mapping[str, Any], course: Course) -> Setup:
+def _set_up(
+    start: Start, identity: Mapping[str, Any], recorded: Mapping[str, Any], course: Course, *, asks: bool = True
+) -> Setup:
     """Return what a run of a course works with; refuse a place that it could not be published to hours later.
+
+    Args:
+        asks: A model may be asked. Where only publishing is left it is not looked up, and no key is needed.
 
     Raises:
         PublishError: The folder cannot be written, or what is there is not ours; or as `set_up`.
@@ -255,7 +261,7 @@ def _set_up(start: Start, identity: Mapping[str, Any], recorded: Mapping[str, An
     """
     checked(listed(settings_now(start.execution, recorded)["downloads"]))
     model, bank = str(identity["model"]), identity.get("bank_folder")
-    setup = set_up(start, model, recorded, bank=bank, provider=provider_in(identity))
+    setup = set_up(start, model if asks else "", recorded, bank=bank, provider=provider_in(identity))
     setup.anew = lambda run, path, task: _command_again(start, run, path, task)
     publisher = FolderPublisher(Path(setup.options["out"]))
     setup.services = {"publisher": publisher}

@@ -54,6 +54,10 @@ class CourseWork:
         """Return how many lessons are wanted now, already made or not."""
         return self.total if self.sample is None else min(self.sample, self.total)
 
+    def left(self) -> set[str]:
+        """Return the names of the steps and lessons that this start makes."""
+        return {piece.name for piece in self.pieces() if piece.action == RUN}
+
     def pieces(self) -> Iterator[Piece]:
         """Yield every step and lesson in order, as far as this start goes."""
         for step in _STEPS:

@@ -214,6 +214,22 @@ def test_price_of_a_start_is_that_of_what_it_makes(cli: Cli, server: BillingServ
     assert made(planned(cli)) == ["publish"]
 
 
+def test_course_that_is_only_to_be_published_asks_for_no_model(
+    cli: Cli, server: BillingServer, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started(cli, *COURSE, "--until", "lessons")
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    said = cli("lessons", "--resume", "latest")
+    assert said.code == 0, said.err
+    assert (out / "course_c84775" / "index.html").exists()
+    assert "Checking the model" not in said.out
+    assert cli("lessons", "--resume", "latest", "--from", "publish").code == 0
+    (out / "course_c84775").rename(out / "elsewhere")
+    assert cli("lessons", "--resume", "latest").code == 0
+    assert cli("redo", "latest", "lessons/1").code != 0, "a lesson is to be written"
+
+
 def test_price_of_a_resume_keeps_what_the_run_was_started_with(cli: Cli, server: BillingServer, out: Path) -> None:
     started(cli, *COURSE, "--until", "sow", "--max-cost-usd", "7")
     plan = planned(cli)
