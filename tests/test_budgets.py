@@ -30,7 +30,7 @@ BUDGETS = {
     "publish": Budget(3_270, 8),
     "formulas": Budget(935, 2),
     "export": Budget(2_980, 4),
-    "content": Budget(5_235, 11),
+    "content": Budget(5_240, 11),
     "bank": Budget(900, 5),
     "maths": Budget(3_555, 6),
     "drawing": Budget(3_270, 7),

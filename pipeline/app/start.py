@@ -188,6 +188,9 @@ def set_up(
         preflight.check_priced(info, prices, start.clock, how)
     setup = without_model(start, recorded, verb)
     setup.model, setup.info, setup.prices = model, info, prices
+    if model_name == OFFLINE and "concurrency" not in {*start.execution.given, *recorded}:
+        # It computes here, where threads only wait for each other.
+        setup.options = {**setup.options, "concurrency": 1}
     if start.own is not None:
         # Recorded, so that people see what to name again, from any folder.
         file, _, name = start.own.target.rpartition(":")

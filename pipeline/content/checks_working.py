@@ -10,6 +10,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise, product
 from typing import Any
 
@@ -100,10 +101,7 @@ class WorkingSolution:
 
     def values(self, *, words: bool = True) -> list[Value]:
         """Return all values that the question, its working and its answers show; without words: in formulas only."""
-        shown = [*self.given, *(one for line in self.read for one in line.statements)]
-        shown += [one for question in self.questions for one in question.printed]
-        parts = [part for one in shown for side in one.sides for whole in side.node.walk() for part in _runs(whole)]
-        found = [part.value for part in parts if _valued(part)]
+        found = list(self._in_formulas)
         found += [Rational(n.numerator, n.denominator) for n in self.numbers if words]
         for question in self.questions:
             try:
@@ -112,6 +110,13 @@ class WorkingSolution:
             except EvaluationError:
                 continue
         return list(dict.fromkeys(found))
+
+    @cached_property
+    def _in_formulas(self) -> list[Value]:
+        shown = [*self.given, *(one for line in self.read for one in line.statements)]
+        shown += [one for question in self.questions for one in question.printed]
+        parts = [part for one in shown for side in one.sides for whole in side.node.walk() for part in _runs(whole)]
+        return [part.value for part in parts if _valued(part)]
 
     def leads_to(self, question: AskedPart) -> bool:
         """Say whether a line shows the values of the answer; true where something was not read."""
