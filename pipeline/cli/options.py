@@ -39,10 +39,11 @@ OF_A_RUN = (
     "log", "mark-done", "recover", "redo", "replay", "review", "run", "run_dot", "settle", "show", "status",
     "store check", "traces", "why",
 )  # fmt: skip
-#: Such a command in a hint, up to its run, that names no store: most hints are of those who do not know its words.
+#: Such a command in a hint, up to its run, that names no store and no folder of a run's own: most hints are of those
+#: who do not know its words.
 _NAMES_NO_STORE = re.compile(
     rf"\./pipeline\.sh (?:(?:{'|'.join(OF_RUNS)})\b|(?:{'|'.join(OF_A_RUN)})\b(?: (?:--resume )?\w[\w-]*(?![\w.:/-]))?)"
-    r"(?![\w-])(?![^`;\n]* --store )"
+    r"(?![\w-])(?! ['\"]?[/~][^`;\n ]*(?: |$)(?!--resume))(?![^`;\n]* --(?:store |run-dir |resume ['\"]?[/~]))"
 )
 
 

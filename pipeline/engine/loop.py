@@ -16,7 +16,7 @@ from pipeline.engine.routing import Route, Settled, by_label, way
 from pipeline.engine.setup import UNSAFE, ActiveRun, Definition, settled
 from pipeline.engine.sources import UNCHANGED, Scope, fresh
 from pipeline.engine.step import Outcome, StepContext, StepSpec
-from pipeline.engine.tasks import judged
+from pipeline.engine.tasks import failures, judged
 from pipeline.errors import GraphError, InvalidValue, Pause, PipelineError, Suspended
 from pipeline.graph.model import choose, frozen
 from pipeline.graph.readiness import Activation, Frontier
@@ -207,9 +207,7 @@ class Loop:
         except KeyboardInterrupt:
             error = PipelineError(f"Interrupted (in step {spec.name}).", code="run_interrupted")
             raise Pause("interrupted", error) from None
-        except Pause:
-            raise
-        except BaseException as error:  # the code may raise what is no Exception: a cancelled await, a panic
+        except failures() as error:
             with self._recorder.reading() as state:
                 last = state.steps.get(scope.path)
             cause, facts = judged(self._running, scope, error, last.error if last else None)

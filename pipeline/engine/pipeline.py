@@ -297,8 +297,7 @@ def _unnamed(file: str, name: str, there: Sequence[str]) -> ConfigError:
     """Return the error of a target that names no pipeline of its file."""
     hint = "It must assign a Pipeline to a name: LESSONS = Pipeline(…)."
     if there:
-        commands = (shlex.quote(f"{file}:{each}") for each in there)
-        hint = f"Type {' or '.join(f'`./pipeline.sh run {each}`' for each in commands)}."
+        hint = f"Add a name: `./pipeline.sh run {shlex.quote(f'{file}:{there[0]}')}`."
     if name:
         return ConfigError(f"{name!r} in {file} is not a Pipeline.", code="pipeline_not_found", hint=hint)
     what = f"{file} has {len(there)} pipelines: {', '.join(there)}." if there else f"{file} has no pipeline."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -343,9 +344,7 @@ class _Pool:
             value = settled(work.body(work.context(scope), own), f"The code of {work.name!r}")
             scope.leave_if_paused()
             text = recorder.fit_text(value, f"{task} value")
-        except (Pause, KeyboardInterrupt):
-            raise
-        except BaseException as error:
+        except failures() as error:
             self._record_failure(scope, task, index, error)
             if isinstance(error, InvalidValue) and not work.skip_failed:
                 # The same code makes the other values: no more is asked for them before it is mended.
@@ -394,6 +393,12 @@ def unknown_hint(run: str, path: str) -> str:
         f"Check whether it acted. If it did: ./pipeline.sh mark-done {run} {bare(path)}; "
         "if not: resume with --retry-unknown (or --yes)."
     )
+
+
+def failures() -> tuple[type[BaseException], ...]:
+    """Return what the code of a step or task raises where it fails: also an exit, and a cancelled await."""
+    loaded = sys.modules.get("asyncio")
+    return (Exception, SystemExit) if loaded is None else (Exception, SystemExit, loaded.CancelledError)
 
 
 def judged(

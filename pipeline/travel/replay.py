@@ -22,7 +22,7 @@ from pipeline.engine.routing import Route, Settled, by_label
 from pipeline.engine.setup import UNSAFE, Definition, Setup
 from pipeline.engine.sources import UNCHANGED, Scope
 from pipeline.engine.step import Outcome, StepContext, StepSpec
-from pipeline.engine.tasks import error_facts
+from pipeline.engine.tasks import error_facts, failures
 from pipeline.errors import Pause
 from pipeline.graph.model import FAILURES, Graph
 from pipeline.llm.base import Request
@@ -186,7 +186,7 @@ class _Replay:
         except (Pause, KeyboardInterrupt):
             self._order.abandon()
             raise
-        except BaseException as error:
+        except failures() as error:
             if visit.status == FAILED:
                 raise
             self._tell(visit.path, "error", None, error_facts(error).get("message"))

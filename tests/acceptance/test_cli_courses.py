@@ -297,11 +297,11 @@ def test_course_that_another_process_completes_meanwhile_is_said_to_be_complete(
     assert cli("courses", file, "--until", "sow").code == 0
     prepared = course._set_up
 
-    def overtaken(*arguments: object) -> object:
+    def overtaken(*arguments: object, **how: object) -> object:
         """Between the look at the run and its opening the other one is faster."""
         monkeypatch.setattr(course, "_set_up", prepared)
         assert cli("lessons", "--resume", "latest").code == 0
-        return prepared(*arguments)  # type: ignore[arg-type]
+        return prepared(*arguments, **how)  # type: ignore[arg-type]
 
     monkeypatch.setattr(course, "_set_up", overtaken)
     said = cli("courses", file)

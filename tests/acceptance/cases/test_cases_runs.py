@@ -87,7 +87,7 @@ def test_case_13_external_work_that_was_cut_off_is_not_repeated_unasked(acting: 
     assert acting.ran() == ["draft", "send"]
     refused = acting.resume("MAIL")
     assert (refused.code, acting.ran()) == (6, [])
-    for way in (f"mark-done {acting.run} send", "--retry-unknown", "--yes"):
+    for way in (f"mark-done {acting.run} --store", " send; ", "--retry-unknown", "--yes"):
         assert way in refused.err
     assert acting.state.resumes == 0, "nothing was recorded"
     said = cli("status", acting.run).out
