@@ -247,10 +247,10 @@ def test_slice_that_could_not_be_closed_at_the_end_of_its_run_is_closed_later_wi
 
     store = limited(Decimal(5), "total")
     result = run(store, 3, account=Stuck(FakeClock(), store.memory))
-    assert (result.status, standing(store.account()).tally.spent) == ("completed", 0)
+    assert (result.status, standing(store.account()).tally.spent) == ("completed", Decimal(0))
     settle_dead(store, store.account(), "")
     after = standing(store.account()).tally
-    assert (after.reserved, after.spent) == (0, result.spent.usd)
+    assert (after.reserved, after.spent) == (Decimal(0), result.spent.usd)
 
 
 def test_call_of_a_clock_that_was_set_back_over_midnight_counts_out_of_the_slice_of_the_later_day() -> None:
