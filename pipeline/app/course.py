@@ -261,7 +261,10 @@ def _set_up(
     """
     checked(listed(settings_now(start.execution, recorded)["downloads"]))
     model, bank = str(identity["model"]), identity.get("bank_folder")
-    setup = set_up(start, model if asks else "", recorded, bank=bank, provider=provider_in(identity))
+    if asks:
+        setup = set_up(start, model, recorded, bank=bank, provider=provider_in(identity))
+    else:
+        setup = without_model(start, recorded)
     setup.anew = lambda run, path, task: _command_again(start, run, path, task)
     publisher = FolderPublisher(Path(setup.options["out"]))
     setup.services = {"publisher": publisher}

@@ -200,7 +200,7 @@ def set_up(
 
 
 def without_model(start: Start, recorded: Mapping[str, Any], verb: str = "lessons") -> Setup:
-    """Return a setup that can neither ask a model nor publish: enough to look at a completed run."""
+    """Return a setup that cannot ask a model: enough to look at a completed run, or to publish one."""
     execution = start.execution
     return Setup(
         start.store, start.clock, start.emit, settings_now(execution, recorded), product=__version__,
