@@ -38,7 +38,7 @@ BUDGETS = {
     "formats": Budget(10_025, 8),
     "travel": Budget(2_200, 3),
     "lessons": Budget(6_560, 6),
-    "app": Budget(8_610, 6),
+    "app": Budget(8_615, 6),
     "cli": Budget(5_300, 6),
     "traces": Budget(1_160, 5),
     "ui": Budget(3_405, 8),

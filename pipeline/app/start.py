@@ -150,6 +150,8 @@ def settings_now(execution: Execution, recorded: Mapping[str, Any]) -> dict[str,
         values["prices"] = os.path.abspath(os.path.expanduser(execution.prices))
     values |= {"out": str(execution.out_folder), "batch_poll_seconds": execution.batch_poll}
     values |= {name: recorded[name] for name in _KEPT if name in recorded and name not in execution.given}
+    if "model_file" in recorded:
+        values["model_file"] = recorded["model_file"]
     return values | {name: getattr(execution, name) for name in _ONCE}
 
 

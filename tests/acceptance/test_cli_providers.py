@@ -213,8 +213,10 @@ def test_lessons_are_written_by_a_model_of_ones_own(cli: Cli, root: Path, tmp_pa
         "from tests.servers.lessons import answer\n"
         "MODEL = ScriptedModel(lambda request: answer(parameters(request, 'm', dict), ''), provider='own')\n"
     )
-    said = cli(*COURSE, "--model", f"{own}:MODEL", "--out", str(tmp_path / "site"))
+    said = cli(*COURSE, "--model", f"{own}:MODEL", "--out", str(tmp_path / "site"), "--until", "lessons")
     assert said.code == 0, said.err
+    assert cli("lessons", "--resume", "latest").code == 0, "it is only to be published"
+    assert f"Name it again: --model {own}:MODEL" in cli("redo", "latest", "lessons/1").err
     assert (tmp_path / "site" / "course_c84775" / "index.html").exists()
     again = cli(*COURSE, "--model", f"{own}:MODEL", "--out", str(tmp_path / "site"))
     assert (again.code, "complete" in again.out.lower()) == (0, True)
