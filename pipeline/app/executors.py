@@ -132,6 +132,7 @@ def _client(execution: Execution, emit: Emitter, stack: ExitStack) -> Any:
         env = {str(VARIABLES["store"]): execution.store_url}
         cluster = stack.enter_context(_cluster(_PROCESSES, -(-execution.at_once // _PROCESSES), folder, env))
         client = stack.enter_context(dask.Client(cluster))
+        client.register_plugin(_without_profiler())
         stack.enter_context(watched(WorkerWatch(client, "", emit, SystemClock())))
         return client
     try:
@@ -147,8 +148,33 @@ def _client(execution: Execution, emit: Emitter, stack: ExitStack) -> Any:
     watch = WorkerWatch(client, f"{host}:{port}", emit, SystemClock())
     if watch.begin():
         _check_program(client, f"{host}:{port}")
+    client.register_plugin(_without_profiler())
     stack.enter_context(watched(watch))
     return client
+
+
+def _without_profiler() -> Any:
+    """Return a plugin that stops the profiler of each worker with Python 3.11, also of those that come later.
+
+    It looks at the frames of all threads a hundred times a second, and in that Python the garbage collector may run
+    meanwhile: then the worker hangs for ever (python/cpython#106883).
+    """
+    import distributed
+
+    dask: Any = distributed
+
+    # Made here, so that it is sent by value: a worker may lack this program, and says so over the first task.
+    class WithoutProfiler(dask.WorkerPlugin):  # type: ignore[misc]
+        name, idempotent = "pipeline-without-profiler", True
+
+        def setup(self, worker: Any) -> None:
+            import sys
+
+            profiler = worker.periodic_callbacks.pop("profile", None) if sys.version_info[:2] == (3, 11) else None
+            if profiler is not None:
+                profiler.stop()
+
+    return WithoutProfiler()
 
 
 def _cluster(workers: int, threads: int, folder: str, env: dict[str, str]) -> Any:

@@ -6,8 +6,9 @@ import contextlib
 import json
 import multiprocessing
 import os
+import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from multiprocessing import forkserver
@@ -41,6 +42,8 @@ class Coordinator:
     process: BaseProcess
     out: Path
     log: Path
+    #: Where all of them are, as text.
+    whereabouts: Callable[[], str]
 
     def until(self, there: Callable[[], Any]) -> None:
         """Return once it is so; it ends not before."""
@@ -66,7 +69,7 @@ class Coordinator:
         """What its last line says, once it has ended."""
         self.process.join(120)
         # A line of a run that still goes on would be taken for its last one.
-        assert not self.process.is_alive(), f"it has not ended: {self.out.read_text()}{self.log.read_text()}"
+        assert not self.process.is_alive(), f"it has not ended: {self.out.read_text()}{self.whereabouts()}"
         lines = self.out.read_text().splitlines()
         assert lines, self.log.read_text()
         result: dict[str, Any] = json.loads(lines[-1])
@@ -133,7 +136,16 @@ class Fleet:
         out, log = self.folder / f"out-{number}.txt", self.folder / f"log-{number}.txt"
         process = FORKS.Process(target=fleet_member.coordinate, args=(argv, self.env, str(out), str(log), host))
         process.start()
-        return Coordinator(process, out, log)
+        return Coordinator(process, out, log, lambda: self._whereabouts({**self.members, out.stem: process}, log))
+
+    def _whereabouts(self, processes: Mapping[str, BaseProcess], log: Path) -> str:
+        """The stacks of all threads of the living, at the end of what they have logged."""
+        for process in processes.values():
+            if process.is_alive():
+                os.kill(process.pid or 0, signal.SIGUSR1)
+                process.join(1)
+        logs = [*(self.folder / f"{name}.log" for name in self.members), log]
+        return "".join(f"\n{log.name}:\n{log.read_text()[-8000:]}" for log in logs)
 
     def run(self, store: str, *more: str, host: str = "") -> dict[str, Any]:
         """A coordinator to its end: what its last line says."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import json
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
@@ -66,3 +68,5 @@ def _settle_in(env: Mapping[str, str], out: str, log: str) -> None:
     os.chdir(os.path.dirname(log))
     for number, name in ((1, out), (2, log)):
         os.dup2(os.open(name, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600), number)
+    # Asked where it is, it says so in its log.
+    faulthandler.register(signal.SIGUSR1)

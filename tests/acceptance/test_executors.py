@@ -9,9 +9,11 @@ import contextlib
 import os
 import re
 import socket
+import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -216,6 +218,26 @@ def test_local_cluster_takes_a_port_of_its_own(tmp_path: Path) -> None:
         # A warning would be an error here.
         with executors._cluster(0, 1, str(tmp_path), {}) as cluster:
             assert cluster.scheduler.http_server.address == "127.0.0.1"
+
+
+def test_workers_of_python_3_11_are_not_profiled(fleet: Fleet, tmp_path: Path) -> None:
+    # There the profiler can make a worker hang for ever.
+    import distributed
+
+    fleet.run(f"sqlite:{tmp_path / 'runs.db'}")
+    client: Any = distributed.Client(fleet.address.replace("dask:", "tcp:"))  # type: ignore[no-untyped-call]
+
+    def profiled() -> set[bool]:
+        return set(client.run(lambda dask_worker: "profile" in dask_worker.periodic_callbacks).values())
+
+    try:
+        assert profiled() == {sys.version_info[:2] != (3, 11)}
+        fleet.kill("one")
+        fleet.heal()
+        # Nor those that come later.
+        assert profiled() == {sys.version_info[:2] != (3, 11)}
+    finally:
+        client.close()
 
 
 def test_executor_that_does_not_go_with_store_or_work_is_refused_with_the_reason(cli: Cli, tmp_path: Path) -> None:
