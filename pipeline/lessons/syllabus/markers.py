@@ -15,7 +15,6 @@ _DASHES = "–—−‒―*+-"
 _FIRST_BEHIND = re.compile(r"(?P<head>\S.*?)\s+(?P<item>(?P<open>\(?)(?P<first>[ai])\)\s\S.*)")
 #: These never stand in a text: what comes after one on the same line is another item.
 _INNER_BULLET = re.compile(r"\s+(?=[•●▪■◆♦⬧⦁\uf0b7\uf0a7]\s*\S)")
-_TICK_BOX = re.compile(r"\[[ xX]?\]\s+")
 _HEADING_WORDS = (
     "unit|module|topic|section|theme|chapter|part|area|key area|strand|component|paper|domain|block|term|learning aim|"
     "unité|thème|chapitre|unidad|bloque|tema|kapitel|thema|lernfeld"
@@ -31,21 +30,26 @@ CODE_BEHIND = re.compile(
     r"(?P<text>.*\S)\s*[(\[](?P<code>(?=\S*[A-Z])(?=\S*\d)[A-Z\d][\w.-]{4,}|[A-Z]{2,} \d[\w.-]+)[)\]]\.?"
 )
 _ROMAN = r"[ivx]{1,5}|[IVX]{1,5}"
-_OF_LISTS = r"(?:(?P<code>{0})[{1}]|\((?P<inner>{0})\))\s+(?P<rest>\S.*)"
-#: Kinds of mark, as `Marker` has them, in the order in which they are looked for. Codes: B1.2, SCN 3-13a, 3.NF.A.1.
+_OF_LISTS = r"(?P<style>\(?)(?P<code>{0})[{1}]\s+(?P<rest>\S.*)"
+#: Kinds of mark, as `Marker` has them, in the order in which they are looked for. What has a `doubt` (a letter as a
+#: bullet, the letters of a code, a number alone) is a mark only where others of the source have the same.
 _KINDS = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
-        ("bullet", rf"(?:(?P<code>[{_BULLETS}])\s*|(?P<inner>[o§{_DASHES}])\s+)(?P<rest>.*)"),
-        ("code", rf"(?P<code>{_CODE})(?P<inner>)[.:)]?\s+(?P<rest>\S.*)"),
-        ("decimal", r"(?P<code>\d{1,3}(?:\.\d{1,3}){1,5})(?P<inner>)[.:)]?\s+(?P<rest>\S.*)"),
+        (
+            "bullet",
+            rf"(?P<style>[{_BULLETS}]|(?P<doubt>[o§])(?=\s)|[{_DASHES}](?=\s))\s*(?:\[[ xX]?\]\s+)?(?P<rest>.*)",
+        ),
+        ("code", rf"(?=(?P<doubt>[A-Z]*))(?P<code>{_CODE})[.:)]?\s+(?P<rest>\S.*)"),
+        ("decimal", r"(?P<code>\d{1,3}(?:\.\d{1,3}){1,5})[.:)]?\s+(?P<rest>\S.*)"),
         ("number", _OF_LISTS.format(r"\d{1,3}", ".):")),
-        ("bare", r"(?P<code>\d{1,2})(?P<inner>)\s+(?P<rest>[^\W\d_].*)"),
+        ("bare", r"(?P<doubt>)(?P<code>\d{1,2})\s+(?P<rest>[^\W\d_].*)"),
         ("roman", _OF_LISTS.format(_ROMAN, ".)")),
         ("letter", _OF_LISTS.format("[A-Za-z]", ".)")),
     )
 )
-_ALONE = re.compile(rf"[{_BULLETS}{_DASHES}]|\d{{1,3}}(?:\.\d{{1,3}})+\.?|\d{{1,3}}[.)]?|\(?[a-z]\)|\([ivx]+\)")
+#: Kinds that count with a plain number.
+NUMBERS = ("number", "bare")
 _HEADING_WORD = re.compile(rf"(?i)({_HEADING_WORDS})\s+(\d{{1,2}}([.]\d{{1,2}})*|[A-Z]|[IVX]{{1,4}})(?![\w])")
 _MARKDOWN_HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<rest>.*?)\s*#*")
 _BOLD = re.compile(r"(\*\*|__)(?P<rest>[^*_]+)\1:?")
@@ -61,13 +65,15 @@ LEAD_IN = re.compile(
 class Marker:
     """What stands before an item."""
 
-    #: bullet, decimal, number, letter, roman or code.
+    #: bullet, code, decimal, number, bare (a number without a stop), roman or letter.
     kind: str
     #: The printed form without its brackets; "" for a bullet.
     code: str
     rest: str
     #: The bullet, or what stands round a number or letter, so that (a) and a. are two kinds.
     style: str = ""
+    #: What must come again in its source for it to be one; "" for a sure one.
+    doubt: str = ""
 
     def follows(self, other: Marker) -> bool:
         """Say whether it comes next after another in one list; of bullets nobody can say."""
@@ -93,43 +99,27 @@ def mark_of(text: str, used: frozenset[str]) -> Marker | None:
     Args:
         used: Doubtful marks that the lines of the source really use, as `used_marks` returns them.
     """
-    for kind, found in _found(text):
-        if (doubt := _doubt(kind, found)) and doubt not in used:
-            continue
-        code, style = found["code"] or found["inner"], "(" if found["inner"] else ""
-        if kind == "bullet":
-            return Marker(kind, "", _TICK_BOX.sub("", found["rest"], 1), code)
-        if kind == "bare":
-            return Marker("number", code, found["rest"], kind)
-        if kind in ("roman", "letter"):
-            style += "A" if code.isupper() else "a"
-        return Marker(kind, code, found["rest"], style)
-    return None
+    return next((mark for mark in _possible(text) if not mark.doubt or mark.doubt in used), None)
 
 
 def used_marks(texts: Iterable[str]) -> frozenset[str]:
     """Return which doubtful marks these lines use: those that several of them have; numbers alone where they rise."""
-    every = [(kind, found) for text in texts for kind, found in _found(text)]
+    every = [mark for text in texts for mark in _possible(text)]
     # The same code twice is a word: "CO2".
-    times = Counter(doubt for doubt, _ in {(_doubt(kind, found), found["code"] or found) for kind, found in every})
-    bare = [int(found["code"]) for kind, found in every if kind == "bare"]
-    chapters = {int(found["code"].split(".")[0]) for kind, found in every if kind == "decimal"}
+    times = Counter(doubt for doubt, _ in {(mark.doubt, mark.code or place) for place, mark in enumerate(every)})
+    bare = [int(mark.code) for mark in every if mark.kind == "bare"]
+    chapters = {int(mark.code.split(".")[0]) for mark in every if mark.kind == "decimal"}
     rising = sum(now == before + 1 for before, now in pairwise(bare)) >= 2 or chapters & set(bare)
-    return frozenset(doubt for doubt in times if (rising if doubt == "bare" else times[doubt] > 1))
+    return frozenset(doubt for doubt in times if (rising if doubt == "bare " else times[doubt] > 1))
 
 
-def _found(text: str) -> Iterator[tuple[str, re.Match[str]]]:
-    return ((kind, found) for kind, pattern in _KINDS if (found := pattern.fullmatch(text)))
-
-
-def _doubt(kind: str, found: re.Match[str]) -> str:
-    """Return what must come again for a mark to be one: a letter as a bullet, the letters of a code; "" for others."""
-    if kind == "bullet":
-        return found["inner"] if found["inner"] in ("o", "§") else ""
-    if kind == "code":
-        letters = re.match("[A-Z]+", found["code"])
-        return f"code {letters[0] if letters else ''}"
-    return kind if kind == "bare" else ""
+def _possible(text: str) -> Iterator[Marker]:
+    for kind, pattern in _KINDS:
+        if found := pattern.fullmatch(text):
+            parts = found.groupdict()
+            code, style, doubt = parts.get("code", ""), parts.get("style", ""), parts.get("doubt")
+            style += "A" if code.isupper() else ""
+            yield Marker(kind, code, parts["rest"], style, "" if doubt is None else f"{kind} {doubt}")
 
 
 def apart(text: str, after: Sequence[str]) -> list[str]:
@@ -146,14 +136,9 @@ def apart(text: str, after: Sequence[str]) -> list[str]:
 
 
 def is_alone(text: str, used: frozenset[str]) -> bool:
-    """Say whether a line is a mark whose text stands on the next line, as PDF viewers copy it.
-
-    Args:
-        used: Doubtful marks that the source uses.
-    """
-    return bool(_ALONE.fullmatch(text)) or any(
-        kind == "code" and found["rest"] == "…" and _doubt(kind, found) in used for kind, found in _found(f"{text} …")
-    )
+    """Say whether a line is a mark whose text stands on the next line, as PDF viewers copy it."""
+    mark = mark_of(f"{text} x", used)
+    return mark is not None and mark.rest == "x"
 
 
 def is_heading_word(text: str) -> bool:

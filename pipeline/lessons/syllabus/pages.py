@@ -43,6 +43,8 @@ class TextLine:
     gap: bool = False
     #: Where its last line ends.
     end: int = 0
+    #: It begins with a small letter, and not all lines of the source do.
+    lower: bool = False
     marker: Marker | None = None
     #: Kind of a heading; "" for other text.
     heading: str = ""

@@ -11,6 +11,7 @@ from itertools import chain, pairwise, zip_longest
 from pipeline.lessons.syllabus.markers import (
     CODE_BEHIND,
     LEAD_IN,
+    NUMBERS,
     Marker,
     apart,
     as_heading,
@@ -62,7 +63,7 @@ def read_outcomes(text: str, *, markdown: bool = False, cells: bool = False) -> 
     rows, notes = page_lines(text)
     for row in rows:
         row.text, row.gap = bare(row.text) if markdown else row.text, row.gap or cells
-    rows = _with_marks(_without_rules(rows))
+    rows = _marked(_without_rules(rows))
     _find_labels(rows)
     rows, joined = _whole(rows, text, cells=cells)
     _find_headings(rows)
@@ -72,8 +73,7 @@ def read_outcomes(text: str, *, markdown: bool = False, cells: bool = False) -> 
         notes.append(f"{len(joined)} broken {'line was' if len(joined) == 1 else 'lines were'} joined.")
     if lead_ins := [row.number for row in rows if _is_lead_in(row)]:
         notes.append(f"Sentences that lead into a list were left out ({lines(lead_ins)}).")
-    roots, title = _tree([row for row in rows if not _is_lead_in(row)], notes)
-    return SourceTree(roots, title, notes)
+    return _tree([row for row in rows if not _is_lead_in(row)], notes)
 
 
 def bare(text: str) -> str:
@@ -81,6 +81,15 @@ def bare(text: str) -> str:
     if as_heading(text)[0] == "bold":
         return text
     return _EMPHASIS.sub(lambda found: next(part for part in found.groups() if part is not None), text)
+
+
+def trimmed(text: str) -> str:
+    """Return a text without what ends an item of a list in print: a semicolon, "; and", the stop of one sentence."""
+    text = _END.sub("", text)
+    return text.removesuffix(".") if text.find(". ") < 0 and not text.endswith("..") else text
+
+
+# --- lines and their marks ----------------------------------------------------------------------------
 
 
 def _without_rules(rows: Sequence[TextLine]) -> list[TextLine]:
@@ -94,148 +103,32 @@ def _without_rules(rows: Sequence[TextLine]) -> list[TextLine]:
     return kept
 
 
-def _with_marks(rows: Sequence[TextLine]) -> list[TextLine]:
-    """Return lines; a mark that stands alone is put before the line after it."""
-    found: list[TextLine] = []
-    used = used_marks(f"{row.text} …" for row in rows)
+def _marked(rows: Sequence[TextLine]) -> list[TextLine]:
+    """Return lines with their marks; one that stands alone is put before the line after it."""
+    used = used_marks(f"{row.text} x" for row in rows)
     texts = [row.text for row in rows]
+    found: list[TextLine] = []
     for place, row in enumerate(rows):
-        if found and found[-1].alone and is_alone(found[-1].text, used):
+        if found and is_alone(found[-1].text, used):
             found[-1].text += f" {row.text}"
-        elif len(parts := apart(row.text, texts[place + 1 : place + _COLUMN])) > 1:
+            found[-1].alone = True
+        else:
+            parts = apart(row.text, texts[place + 1 : place + _COLUMN])
             found += [replace(row, text=part, gap=row.gap and part is parts[0]) for part in parts]
-        else:
-            row.alone = is_alone(row.text, used)
-            found.append(row)
-    return [row for row in found if not (row.alone and is_alone(row.text, used))]
-
-
-# --- lines that belong together -----------------------------------------------------------------------
-
-
-def _whole(rows: Sequence[TextLine], source: str, *, cells: bool) -> tuple[list[TextLine], list[str]]:
-    """Return the texts of lines with their marks, and for each line that was joined the word it had broken, or ""."""
-    used = used_marks(row.text for row in rows)
-    for row in rows:
-        row.marker, row.end = mark_of(row.text, used), len(row.text) + row.indent
-    _count_chapters(rows)
-    plain = [row.text[0].islower() for row in rows if row.marker is None]
-    # Outcomes of no mark may all begin with small letters; else such a line shows that lines were broken.
-    small = len(plain) == len(rows) and sum(plain) > len(plain) / 2
-    width = max(row.end for row in rows) if any(plain) and not small else 0
-    whole: list[TextLine] = []
-    joined: list[str] = []
-    for row, after in zip_longest(rows, rows[1:]):
-        heading, text = as_heading(row.text) if row.marker is None else ("", row.marker.rest)
-        last = whole[-1] if whole and not heading and not cells else None
-        if last and _continues(last, row, width, small=small) and not _begins_list(last, row, after):
-            last.text, word = _joined(last.text, row.text, source)
-            last.end = row.end
-            joined.append(word)
-        else:
-            row.heading, row.text = heading, text
-            whole.append(row)
-    behind = [(row, found) for row in whole if (found := CODE_BEHIND.fullmatch(row.text))]
-    if len(behind) > 1 and len({found["code"] for _, found in behind}) == len(behind):
-        for row, found in behind:
-            row.text, row.code = found["text"], found["code"]
-    return whole, joined
-
-
-def _count_chapters(rows: Sequence[TextLine]) -> None:
-    """Let a plain number that the next one goes on from, 2 before 2.1, count with it."""
-    marked = [row for row in rows if row.marker]
-    for row, after in reversed(list(pairwise(marked))):
-        one, other = row.marker, after.marker
-        if one and other and (one.kind, other.kind, other.code) == ("number", "decimal", f"{one.code}.1"):
-            row.marker = replace(one, kind="decimal")
-
-
-def _continues(last: TextLine, row: TextLine, width: int, *, small: bool) -> bool:
-    """Say whether a line goes on with the text of the one before it."""
-    if last.heading.startswith(("#", "bold")) or row.item or CODE_BEHIND.fullmatch(last.text):
-        return False
-    first, marker = row.text[0], row.marker
-    if marker:
-        # "1.5 litres of water" on a line that goes on with a sentence.
-        return marker.kind == "decimal" and marker.rest[0].islower() and not row.gap and _is_open(last.text)
-    if _HYPHEN.search(last.text) and first.islower():
-        return True
-    if row.gap:
-        return first.islower() and (_is_open(last.text) or last.marker is not None) and last.text[-1] not in ".;:!?"
-    if last.heading:
-        capitals = last.heading == "capitals" and row.text.isupper() and last.end >= _FULL * width
-        return last.end > _NARROW and (capitals or (last.heading != "capitals" and first.islower() and not small))
-    if (first.islower() and not small) or first in ",;)" or row.text.rstrip(".").isdecimal() or _is_open(last.text):
-        return True
-    return width > 0 and last.end >= max(_FULL * width, _NARROW) and last.text[-1] != ":"
-
-
-def _begins_list(last: TextLine, row: TextLine, after: TextLine | None) -> bool:
-    """Say whether a line with a capital is a heading, not a name at the end of a sentence: a new list begins after."""
-    if after is None or row.marker or row.text[0].islower() or not _could_be_heading(row.text):
-        return False
-    if last.text[-1] in ".;!?" and not after.text[0].islower():
-        return True
-    if after.marker is None:
-        return _is_lead_in(after)
-    return last.marker is not None and not after.marker.follows(last.marker)
-
-
-def _could_be_heading(text: str) -> bool:
-    return len(text.split()) <= _HEADING_WORDS and text[-1] not in ".;,?!"
-
-
-def _is_open(text: str) -> bool:
-    """Say whether a text cannot end so."""
-    return text[-1] in ",(–/&" or text.rsplit(None, 1)[-1].casefold() in _GOES_ON
-
-
-def _joined(text: str, more: str, source: str) -> tuple[str, str]:
-    """Return a text with the line that goes on with it, and the word that was broken between them, else ""."""
-    found, after = _HYPHEN.search(text), re.match(r"[^\W\d_]+", more)
-    if not found or not after or not more[0].islower():
-        return f"{text} {more}", ""
-    before, rest = found["word"], after[0]
-    kept = before.casefold() in _KEEP or f"{before}-{rest}".casefold() in source.casefold()
-    if kept and not text.endswith("\u00ad"):
-        return text + more, ""
-    return text[:-1] + more, before + rest
-
-
-# --- headings, and what stands below them -------------------------------------------------------------
-
-
-def _find_headings(pieces: Sequence[TextLine]) -> None:
-    """Mark texts as headings that are such by their place: short, and a list comes next."""
-    _find_numbered(pieces)
-    listed = any(piece.marker or piece.code for piece in pieces if not piece.heading)
-    for place, piece in reversed(list(enumerate(pieces))):
-        if piece.marker or piece.heading or piece.item or piece.code or _is_lead_in(piece):
-            continue
-        after = pieces[place + 1 :]
-        following = next((other for other in after if not _is_lead_in(other)), None)
-        if piece.text.endswith(":"):
-            piece.heading, piece.text = "plain", piece.text.rstrip(": ")
-        elif after and following is after[0] and _begins_cluster(pieces[:place], following):
-            piece.heading = "plain"
-        elif following is None or not _could_be_heading(piece.text):
-            continue
-        elif listed:
-            is_next = following.marker or following.heading or following.item or following.code or _is_lead_in(after[0])
-            # A sentence may stand between a heading and its list.
-            over = len(after) > 1 and after[0].text.endswith(".") and after[1].marker is not None
-            piece.heading = "plain" if is_next or over else ""
-        elif piece.gap or place == 0:
-            # Blocks of lines: the first of a block is its heading where an empty line stands on both sides of it.
-            block = (len(after) > 1 and following.gap and not after[1].gap) or (place == 0 and following.heading)
-            piece.heading = "plain" if block else ""
+    found = [row for row in found if not is_alone(row.text, used)]
+    after: Marker | None = None
+    for row in reversed(found):
+        mark, row.end = mark_of(row.text, used), len(row.text) + row.indent
+        if mark and after and (mark.kind in NUMBERS, after.kind, after.code) == (True, "decimal", f"{mark.code}.1"):
+            # A plain number that the next one goes on from, 2 before 2.1, counts with it.
+            mark = replace(mark, kind="decimal")
+        row.marker, after = mark, mark or after
+    return found
 
 
 def _find_labels(rows: Sequence[TextLine]) -> None:
     """Make items of lines with a label that several units have, "Grammar: the past"; one over each list names it."""
-    used = used_marks(row.text for row in rows)
-    plain = [place for place, row in enumerate(rows) if mark_of(row.text, used) is None and row.text[0].isupper()]
+    plain = [place for place, row in enumerate(rows) if row.marker is None and row.text[0].isupper()]
     labels: dict[str, list[int]] = {}
     for place in plain:
         label, colon, rest = rows[place].text.partition(": ")
@@ -247,14 +140,118 @@ def _find_labels(rows: Sequence[TextLine]) -> None:
             rows[place].item = True
 
 
-def _find_numbered(pieces: Sequence[TextLine]) -> None:
+# --- lines that belong together -----------------------------------------------------------------------
+
+
+def _whole(rows: Sequence[TextLine], source: str, *, cells: bool) -> tuple[list[TextLine], list[str]]:
+    """Return the texts of lines without their marks, and for each line that was joined the word it had broken, or ""."""
+    plain = [row.text[0].islower() for row in rows if row.marker is None]
+    # Outcomes of no mark may all begin with small letters; else such a line shows that lines were broken.
+    small = len(plain) == len(rows) and sum(plain) > len(plain) / 2
+    width = max(row.end for row in rows) if any(plain) and not small else 0
+    whole: list[TextLine] = []
+    joined: list[str] = []
+    for row, after in zip_longest(rows, rows[1:]):
+        row.lower = row.text[0].islower() and not small
+        heading, text = as_heading(row.text) if row.marker is None else ("", row.marker.rest)
+        last = whole[-1] if whole and not heading and not cells else None
+        if last and _continues(last, row, width) and not _begins_list(last, row, after):
+            last.text, word = _joined(last.text, row.text, source)
+            last.end = row.end
+            joined.append(word)
+        else:
+            row.heading, row.text = heading, text
+            whole.append(row)
+    behind = [(row, found) for row in whole if (found := CODE_BEHIND.fullmatch(row.text))]
+    if len({found["code"] for _, found in behind}) > 1:
+        for row, found in behind:
+            row.text, row.code = found["text"], found["code"]
+    return whole, joined
+
+
+def _continues(last: TextLine, row: TextLine, width: int) -> bool:
+    """Say whether a line goes on with the text of the one before it.
+
+    Args:
+        width: Of the page (characters), where lines were broken at it; else 0.
+    """
+    if last.heading.startswith(("#", "bold")) or row.item or CODE_BEHIND.fullmatch(last.text):
+        return False
+    is_open = last.text[-1] in ",(–/&" or last.text.rsplit(None, 1)[-1].casefold() in _GOES_ON
+    if row.marker:
+        # "1.5 litres of water" on a line that goes on with a sentence.
+        return row.marker.kind == "decimal" and row.marker.rest[0].islower() and not row.gap and is_open
+    if last.heading:
+        goes_on = row.text.isupper() if last.heading == "capitals" else row.lower
+        return goes_on and not row.gap and last.end > _NARROW
+    if row.gap:
+        return row.lower and (is_open or last.marker is not None) and last.text[-1] not in ".;:!?"
+    if row.lower or row.text[0] in ",;)" or row.text.rstrip(".").isdecimal() or is_open:
+        return True
+    return width > 0 and last.end >= max(_FULL * width, _NARROW) and last.text[-1] != ":"
+
+
+def _begins_list(last: TextLine, row: TextLine, after: TextLine | None) -> bool:
+    """Say whether a line with a capital is a heading, not a name at the end of a sentence: a new list begins after."""
+    if after is None or row.marker or row.text[0].islower() or not _could_be_heading(row.text):
+        return False
+    if after.marker is None or last.marker is None:
+        return _is_lead_in(after) or last.text[-1] in ".;!?"
+    return not after.marker.follows(last.marker)
+
+
+def _could_be_heading(text: str) -> bool:
+    return len(text.split()) <= _HEADING_WORDS and text[-1] not in ".;,?!"
+
+
+def _joined(text: str, more: str, source: str) -> tuple[str, str]:
+    """Return a text with the line that goes on with it, and the word that was broken between them, else ""."""
+    found, after = _HYPHEN.search(text), re.match(r"[^\W\d_]+", more)
+    if not found or not after or not more[0].islower():
+        return f"{text} {more}", ""
+    before, rest = found["word"], after[0]
+    if before.casefold() in _KEEP or f"{before}-{rest}".casefold() in source.casefold():
+        return f"{text[:-1]}-{more}", ""
+    return text[:-1] + more, before + rest
+
+
+# --- headings, and what stands below them -------------------------------------------------------------
+
+
+def _find_headings(rows: Sequence[TextLine]) -> None:
+    """Mark texts as headings that are such by their place: short, and a list comes next."""
+    _find_numbered(rows)
+    listed = any(row.marker or row.code for row in rows if not row.heading)
+    for place, row in reversed(list(enumerate(rows))):
+        if row.marker or row.heading or row.item or row.code or _is_lead_in(row):
+            continue
+        after = rows[place + 1 :]
+        following = next((other for other in after if not _is_lead_in(other)), None)
+        if row.text.endswith(":"):
+            row.heading, row.text = "plain", row.text.rstrip(": ")
+        elif after and following is after[0] and _begins_cluster(rows[:place], following):
+            row.heading = "plain"
+        elif following is None or not _could_be_heading(row.text):
+            continue
+        elif listed:
+            is_next = following.marker or following.heading or following.item or following.code or _is_lead_in(after[0])
+            # A sentence may stand between a heading and its list.
+            over = len(after) > 1 and after[0].text.endswith(".") and after[1].marker is not None
+            row.heading = "plain" if is_next or over else ""
+        elif row.gap or place == 0:
+            # Blocks of lines: the first of a block is its heading where an empty line stands on both sides of it.
+            block = (len(after) > 1 and following.gap and not after[1].gap) or (place == 0 and following.heading)
+            row.heading = "plain" if block else ""
+
+
+def _find_numbered(rows: Sequence[TextLine]) -> None:
     """Make headings of numbered lines that each have unmarked ones below them: units of a course."""
-    units = [place for place, piece in enumerate(pieces) if piece.marker and piece.marker.kind == "number"]
-    below = [pieces[place + 1] for place in units if place + 1 < len(pieces)]
-    of_words = all(not (piece.marker or piece.heading or piece.text.endswith(".")) for piece in below)
-    if len(below) == len(units) > 1 and of_words and all(_could_be_heading(pieces[place].text) for place in units):
+    units = [place for place, row in enumerate(rows) if row.marker and row.marker.kind in NUMBERS]
+    below = [rows[place + 1] for place in units if place + 1 < len(rows)]
+    of_words = all(not (row.marker or row.heading or row.text.endswith(".")) for row in below)
+    if len(below) == len(units) > 1 and of_words and all(_could_be_heading(rows[place].text) for place in units):
         for place in units:
-            pieces[place].heading = "plain"
+            rows[place].heading = "plain"
 
 
 def _begins_cluster(before: Sequence[TextLine], following: TextLine) -> bool:
@@ -262,59 +259,17 @@ def _begins_cluster(before: Sequence[TextLine], following: TextLine) -> bool:
     mark = following.marker
     if mark is None or mark.kind != "code":
         return False
-    last = next((piece.marker for piece in reversed(before) if piece.marker and piece.marker.kind == "code"), None)
+    last = next((row.marker for row in reversed(before) if row.marker and row.marker.kind == "code"), None)
     return last is None or not mark.follows(last)
 
 
-def _is_lead_in(piece: TextLine) -> bool:
-    return not piece.marker and piece.text.endswith(_LEADS) and bool(LEAD_IN.fullmatch(piece.text))
+def _is_lead_in(row: TextLine) -> bool:
+    return not row.marker and row.text.endswith(_LEADS) and bool(LEAD_IN.fullmatch(row.text))
 
 
-def _tree(rows: Sequence[TextLine], notes: list[str]) -> tuple[list[ListItem], str]:
-    """Return the nodes that stand below nothing, and the title of the whole where it has one."""
-    labels = Counter(row.text for row in rows if not row.marker)
-    once = [row.heading == "plain" and labels[row.text] == 1 and not _ASIDE.fullmatch(row.text) for row in rows]
-    for row, *both in zip(rows, once, once[1:], strict=False):
-        row.heading = "over" if all(both) else row.heading
-    listed = any(row.marker or row.code for row in rows if not row.heading)
-    headings: list[tuple[str, ListItem]] = [("", ListItem("", heading=True))]
-    items: list[tuple[TextLine, ListItem]] = []
-    for row in rows:
-        aside = bool(row.heading and _ASIDE.fullmatch(row.text))
-        label = bool(row.heading and (labels[row.text] > 1 or _COLUMN_NAMES.fullmatch(row.text)))
-        code, loose = (row.marker.code if row.marker else "") or row.code, not (row.marker or row.item or row.heading)
-        belongs = loose and bool(items) and items[-1][0].alone and bool(items[-1][1].code)
-        loose = loose and listed and not (belongs or row.code)
-        node = ListItem(trimmed(row.text), row.number, code, bool(row.heading), row.heading == "over", loose)
-        if row.heading:
-            above = _above(headings, _LABEL if aside or label else row.heading)
-            # A label within a list, "Supplement", does not end it.
-            headings, items = above, items if label and len(above) == len(headings) else []
-        elif row.marker:
-            items = _open_items(items, row, row.marker)
-        parent = items[-1][1] if items and (row.marker or belongs) else headings[-1][1]
-        if aside:
-            notes.append(f'What stands below "{row.text}" was left out (line {row.number}).')
-            headings.append((_LABEL, node))
-        elif not label:
-            parent.below.append(node)
-            if row.heading:
-                headings.append((row.heading, node))
-            elif row.marker:
-                items.append((row, node))
-    return _titled(headings[0][1].below)
-
-
-def trimmed(text: str) -> str:
-    """Return a text without what ends an item of a list in print: a semicolon, "; and", the stop of one sentence."""
-    text = _END.sub("", text)
-    return text.removesuffix(".") if text.find(". ") < 0 and not text.endswith("..") else text
-
-
-#: Kinds of headings, the highest first; those in words stand among each other as they first appear.
-_RANKS = ("#1", "#2", "#3", "#4", "#5", "#6", "word", "capitals", "bold", "over", "plain", "label")
-#: A heading that stands again and again, "Statutory requirements", is none of its own: it labels what is below another.
-_LABEL = _RANKS[-1]
+#: Kinds of headings, the highest first; those in words stand among each other as they first appear. A "label" stands
+#: again and again, "Statutory requirements", or names a column: what is below it belongs to the heading above.
+_RANKS = ("#1", "#2", "#3", "#4", "#5", "#6", "word", "capitals", "bold", "over", "plain", "label", "aside")
 #: What stands over the columns or lists of a syllabus names none of its parts.
 _COLUMN_NAMES = re.compile(
     r"(?i)((topics?|(subject )?content|(learning )?(outcomes?|objectives?|aims)|guidance|clarification|syllabus links"
@@ -327,13 +282,73 @@ _ASIDE = re.compile(
 )
 
 
-def _above(headings: Sequence[tuple[str, ListItem]], kind: str) -> list[tuple[str, ListItem]]:
-    """Return the open headings that a heading of a kind stands below."""
-    kinds = [name for name, _ in headings]
-    if kind in kinds:
-        return list(headings[: kinds.index(kind)])
-    rank = _RANKS.index(kind.split()[0])
-    return [pair for pair in headings if not pair[0] or _RANKS.index(pair[0].split()[0]) <= rank]
+def _rank_headings(rows: Sequence[TextLine]) -> None:
+    """Tell asides and labels from other headings, and of two the first that stands over several."""
+    times = Counter(row.text for row in rows if not row.marker)
+    for row in rows:
+        if row.heading and _ASIDE.fullmatch(row.text):
+            row.heading = "aside"
+        elif row.heading and (times[row.text] > 1 or _COLUMN_NAMES.fullmatch(row.text)):
+            row.heading = "label"
+    for row, after in pairwise(rows):
+        if row.heading == after.heading == "plain":
+            row.heading = "over"
+
+
+def _tree(rows: Sequence[TextLine], notes: list[str]) -> SourceTree:
+    """Return the rows below one another, and the title of the whole where it has one."""
+    _rank_headings(rows)
+    listed = any(row.marker or row.code for row in rows if not row.heading)
+    top = (TextLine(0, "", heading=_RANKS[0]), ListItem("", heading=True))
+    opened = [top]
+    for row in rows:
+        code = (row.marker.code if row.marker else "") or row.code
+        last, above = opened[-1]
+        # What comes after a code on a line of its own is all about it.
+        belongs = last.alone and bool(above.code) and not (row.marker or row.item or row.heading)
+        loose = listed and not (belongs or row.marker or row.item or row.heading or row.code)
+        node = ListItem(trimmed(row.text), row.number, code, bool(row.heading), row.heading == "over", loose)
+        if row.heading or row.marker:
+            opened = [top, *_above(opened[1:], row)]
+        if row.heading == "label":
+            continue
+        if row.heading == "aside":
+            notes.append(f'What stands below "{row.text}" was left out (line {row.number}).')
+        else:
+            parents = opened if row.heading or row.marker or belongs else [pair for pair in opened if pair[0].heading]
+            parents[-1][1].below.append(node)
+        if row.heading or row.marker:
+            opened.append((row, node))
+    roots, title = _titled(top[1].below)
+    return SourceTree(roots, title, notes)
+
+
+def _above(opened: Sequence[tuple[TextLine, ListItem]], row: TextLine) -> list[tuple[TextLine, ListItem]]:
+    """Return the open headings and items that a heading or an item stands below."""
+    headings = [pair for pair in opened if pair[0].heading]
+    if row.heading:
+        kinds = [other.heading for other, _ in headings]
+        if row.heading in kinds:
+            return headings[: kinds.index(row.heading)]
+        ranks = [_RANKS.index(kind.split()[0]) for kind in (row.heading, *kinds)]
+        above = [pair for pair, rank in zip(headings, ranks[1:], strict=True) if rank <= ranks[0]]
+        # A label within a list, "Supplement", does not end it.
+        return list(opened) if row.heading == "label" and above == headings else above
+    marker = row.marker
+    assert marker is not None
+    for place, (other, _) in reversed(list(enumerate(opened))):
+        if other.marker and not other.heading and marker.is_beside(other.marker, row.indent - other.indent):
+            return list(opened[:place])
+
+    def holds(other: TextLine, node: ListItem) -> bool:
+        if other.heading:
+            return True
+        if marker.kind == "decimal":
+            return bool(node.code) and marker.code.startswith(f"{node.code}.")
+        # Of bullets that nobody closed, those further to the right cannot be above it.
+        return marker.kind != "bullet" or bool(other.marker and other.marker.code) or other.indent <= row.indent
+
+    return [pair for pair in opened if holds(*pair)]
 
 
 def _titled(roots: list[ListItem]) -> tuple[list[ListItem], str]:
@@ -345,18 +360,3 @@ def _titled(roots: list[ListItem]) -> tuple[list[ListItem], str]:
     while len(roots) == 1 and roots[0].heading and any(node.heading for node in roots[0].below):
         titles, roots = [*titles, roots[0].text], roots[0].below
     return roots, " – ".join(titles)
-
-
-def _open_items(
-    items: Sequence[tuple[TextLine, ListItem]], row: TextLine, marker: Marker
-) -> list[tuple[TextLine, ListItem]]:
-    """Return the open items that a new one stands below."""
-    for place, (other, _) in reversed(list(enumerate(items))):
-        if other.marker and marker.is_beside(other.marker, row.indent - other.indent):
-            return list(items[:place])
-    if marker.kind == "decimal":
-        return [pair for pair in items if marker.code.startswith(f"{pair[1].code}.") and pair[1].code]
-    if marker.kind == "bullet":
-        # Of bullets that nobody closed, those further to the right cannot be above it.
-        return [pair for pair in items if (pair[0].marker and pair[0].marker.code) or pair[0].indent <= row.indent]
-    return list(items)
