@@ -22,7 +22,6 @@ _PAGE = re.compile(
     r"(?i)(page|seite|p\.|página)\s*\d{1,4}(\s*(of|/|von|de|sur)\s*\d{1,4})?|[-–—|]\s*\d{1,4}\s*[-–—|]"
     r"|\d{1,4}\s*\|\s*page|page\s*\|\s*\d{1,4}|\d{1,4}\s*(of|/)\s*\d{1,4}"
 )
-_PAGES = "Page numbers"
 _DIGITS = re.compile(r"\d{1,4}")
 _CONTENTS = re.compile(r"(?P<text>.*?)\s*(\.\s?){4,}\s*\d{1,4}")
 _IMPRINT = re.compile(r"(?i)(©|\(c\)\s(copyright|crown|\d{4})|copyright\b|https?://\S+$|www\.\S+$).*")
@@ -59,21 +58,18 @@ class TextLine:
 def page_lines(text: str) -> tuple[list[TextLine], list[str]]:
     """Return the lines of a text, each trimmed, without pages' own lines, and notes of what was left out."""
     rows, breaks = _rows(text)
-    dropped: dict[int, str] = {}
-    notes: list[str] = []
-    for kind, numbers in (
-        ("Lines of a table of contents", _contents(rows)),
-        (_PAGES, _page_numbers(rows, breaks)),
-        ("Lines about copyright and web addresses", [row.number for row in rows if _IMPRINT.fullmatch(row.text)]),
-    ):
-        if new := [number for number in numbers if number not in dropped]:
-            dropped |= dict.fromkeys(new, kind)
-            notes.append(f"{kind} were left out ({lines(new)}).")
-    if heads := _running_heads(rows, breaks | {number for number, kind in dropped.items() if kind == _PAGES}):
-        dropped |= dict.fromkeys(heads, "")
+    numbers = _page_numbers(rows)
+    noise = {
+        "Lines of a table of contents": _contents(rows),
+        "Page numbers": numbers,
+        "Lines about copyright and web addresses": {row.number for row in rows if _IMPRINT.fullmatch(row.text)},
+    }
+    notes = [f"{kind} were left out ({lines(found)})." for kind, found in noise.items() if found]
+    dropped = {number for found in noise.values() for number in found}
+    if heads := _running_heads(rows, breaks | numbers) - dropped:
         said = ", ".join(dict.fromkeys(f'"{row.text}"' for row in rows if row.number in heads))
-        notes.append(f"What stands at the head or foot of pages was left out: {said} ({lines(sorted(heads))}).")
-    return list(_kept(rows, dropped)), notes
+        notes.append(f"What stands at the head or foot of pages was left out: {said} ({lines(heads)}).")
+    return list(_kept(rows, dropped | heads)), notes
 
 
 def plain(text: str) -> str:
@@ -98,32 +94,29 @@ def _rows(text: str) -> tuple[list[TextLine], set[int]]:
     return rows, {number for number, raw in enumerate(whole, 1) if "\f" in raw}
 
 
-def _contents(rows: Sequence[TextLine]) -> list[int]:
+def _contents(rows: Sequence[TextLine]) -> set[int]:
     """Return the lines of a table of contents; where none comes again they are the list, and lose their pages."""
     found = [(row, line["text"]) for row in rows if (line := _CONTENTS.fullmatch(row.text))]
     texts = {row.text.casefold() for row in rows}
     if any(text.casefold() in texts for _, text in found):
-        return [row.number for row, _ in found]
+        return {row.number for row, _ in found}
     for row, text in found:
         row.text = text
-    return []
+    return set()
 
 
-def _page_numbers(rows: Sequence[TextLine], breaks: set[int]) -> list[int]:
+def _page_numbers(rows: Sequence[TextLine]) -> set[int]:
     """Return lines that hold a page number alone.
 
     Plain numbers are such unless they are higher than pages go, as years are; a text whose items are "1" on a line,
-    then the words, has them one after the other from 1, with one line between.
+    then the words, has them one after the other from 1, with few lines between.
     """
-    found = [row.number for row in rows if _PAGE.fullmatch(row.text)]
-    plain = [
-        (place, row) for place, row in enumerate(rows) if _DIGITS.fullmatch(row.text) and int(row.text) <= _MOST_PAGES
-    ]
-    values = [int(row.text) for _, row in plain]
-    of_items = len(plain) > 2 and values == list(range(1, len(values) + 1)) and not breaks
-    if of_items and all(later[0] - before[0] <= 4 for before, later in pairwise(plain)):
+    found = {row.number for row in rows if _PAGE.fullmatch(row.text)}
+    alone = [row for row in rows if _DIGITS.fullmatch(row.text) and int(row.text) <= _MOST_PAGES]
+    counts = len(alone) > 2 and [int(row.text) for row in alone] == list(range(1, len(alone) + 1))
+    if counts and all(later.number - before.number <= 4 for before, later in pairwise(alone)):
         return found
-    return found + [row.number for _, row in plain]
+    return found | {row.number for row in alone}
 
 
 def _running_heads(rows: Sequence[TextLine], pages: set[int]) -> set[int]:
@@ -146,18 +139,19 @@ def _counts_pages(rows: Sequence[TextLine]) -> bool:
 
     From 1 on, close together, they count headings: "Outcome 1", "Outcome 2".
     """
-    ends = [int(row.text.rsplit(None, 1)[-1]) for row in rows if row.text.rsplit(None, 1)[-1].isdecimal()]
-    if len(ends) < len(rows) or not rows[0].text[0].isalpha() or ends[0] > _MOST_PAGES:
+    ends = [row.text.rsplit(None, 1)[-1] for row in rows]
+    if not rows[0].text[0].isalpha() or not all(map(str.isdecimal, ends)):
         return False
+    rising = [int(end) for end in ends] == list(range(int(ends[0]), int(ends[0]) + len(ends)))
     far = all(later.number - before.number > _PAGE_LINES for before, later in pairwise(rows))
-    return all(later - before == 1 for before, later in pairwise(ends)) and (far or ends[0] > 1)
+    return rising and int(ends[0]) <= _MOST_PAGES and (far or ends[0] != "1")
 
 
-def _kept(rows: Sequence[TextLine], dropped: dict[int, str]) -> Iterator[TextLine]:
+def _kept(rows: Sequence[TextLine], dropped: set[int]) -> Iterator[TextLine]:
     """Yield the other lines; one that goes on over the end of a page has no empty line before it."""
     over = False
     for row in rows:
         if row.number not in dropped:
-            row.gap = (row.gap or over) and not (over and row.text[0].islower())
+            row.gap = not row.text[0].islower() if over else row.gap
             yield row
         over = row.number in dropped

@@ -144,7 +144,7 @@ def _find_labels(rows: Sequence[TextLine]) -> None:
 
 
 def _whole(rows: Sequence[TextLine], source: str, *, cells: bool) -> tuple[list[TextLine], list[str]]:
-    """Return the texts of lines without their marks, and for each line that was joined the word it had broken, or ""."""
+    """Return texts without their marks, and for each line that was joined the word it had broken, or ""."""
     plain = [row.text[0].islower() for row in rows if row.marker is None]
     # Outcomes of no mark may all begin with small letters; else such a line shows that lines were broken.
     small = len(plain) == len(rows) and sum(plain) > len(plain) / 2
@@ -181,6 +181,8 @@ def _continues(last: TextLine, row: TextLine, width: int) -> bool:
     if row.marker:
         # "1.5 litres of water" on a line that goes on with a sentence.
         return row.marker.kind == "decimal" and row.marker.rest[0].islower() and not row.gap and is_open
+    if _HYPHEN.search(last.text) and row.text[0].islower():
+        return True
     if last.heading:
         goes_on = row.text.isupper() if last.heading == "capitals" else row.lower
         return goes_on and not row.gap and last.end > _NARROW
@@ -195,9 +197,11 @@ def _begins_list(last: TextLine, row: TextLine, after: TextLine | None) -> bool:
     """Say whether a line with a capital is a heading, not a name at the end of a sentence: a new list begins after."""
     if after is None or row.marker or row.text[0].islower() or not _could_be_heading(row.text):
         return False
-    if after.marker is None or last.marker is None:
-        return _is_lead_in(after) or last.text[-1] in ".;!?"
-    return not after.marker.follows(last.marker)
+    if last.text[-1] in ".;!?" and not after.text[0].islower():
+        return True
+    if after.marker is None:
+        return _is_lead_in(after)
+    return last.marker is not None and not after.marker.follows(last.marker)
 
 
 def _could_be_heading(text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -81,12 +81,12 @@ def groups_of(reading: SourceTree, title: str) -> tuple[list[ListItem], list[str
     return groups, notes
 
 
-def lines(numbers: Sequence[int]) -> str:
+def lines(numbers: Iterable[int]) -> str:
     """Return "line 7" or "lines 3, 9 and 12 more" for numbers of lines."""
     shown, more = sorted(set(numbers)), 0
     if len(shown) > 8:
         shown, more = shown[:6], len(shown) - 6
-    word = "line" if len(shown) == 1 and not more else "lines"
+    word = "line" if len(shown) == 1 else "lines"
     return f"{word} {', '.join(map(str, shown))}" + (f" and {more} more" if more else "")
 
 
@@ -184,7 +184,7 @@ def _flat(nodes: Sequence[ListItem]) -> Iterator[ListItem]:
 def _cut(text: str) -> list[str]:
     """Return a text in parts that a course file may hold: whole sentences, as far as these are short enough."""
     parts: list[str] = []
-    for sentence in _SENTENCES.split(text) if len(text) > MAX_LINE else [text]:
+    for sentence in _SENTENCES.split(text):
         for part in textwrap.wrap(sentence, MAX_LINE, break_on_hyphens=False):
             if parts and len(f"{parts[-1]} {part}") <= MAX_LINE:
                 parts[-1] += f" {part}"
