@@ -12,15 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Error, Page, Route, expect, sync_playwright
 
-from tests.desks import Served
+from tests.desks import PATIENCE, Served
 
 #: Why a test of pages did not run; tests/conftest.py counts them.
 NO_BROWSER = "page test: no Chromium was found"
 NO_AXE = "page test: axe-core is not installed (devops/check.sh installs it where there is npm)"
 _AXE = Path(sys.prefix, "axe", "node_modules", "axe-core", "axe.min.js")
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+#: A busy machine takes its time, be it to show a page or to check a lesson.
+expect.set_options(timeout=PATIENCE * 1000)
 
 
 @dataclass
@@ -56,6 +59,15 @@ class Window:
         """Press keys, one after the other, on a page whose scripts have run."""
         for key in keys:
             self.ready().keyboard.press(key)
+
+    def hear(self, text: str) -> None:
+        """Wait until the console has said a text, rightly: it may come after what it is about is seen."""
+        for _ in range(int(PATIENCE / 0.02)):
+            if found := next((said for said in self.errors if text in said), ""):
+                self.errors.remove(found)
+                return
+            self.page.wait_for_timeout(20)
+        raise AssertionError(f"{text!r} was not said: {self.errors}")
 
     def slow(self, milliseconds: int) -> None:
         """Answer each request of this window so much later, its scripts too."""
@@ -112,6 +124,7 @@ def chromium() -> Iterator[Browser]:
 def window(chromium: Browser, desk: Served) -> Iterator[Window]:
     """A window at the test's `desk`: 1280 px wide, light; `page.set_viewport_size`, `emulate_media` change that."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(PATIENCE * 1000)
     made = Window(context.new_page(), desk)
     yield made
     context.close()

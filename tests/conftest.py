@@ -10,12 +10,14 @@ import socket
 import sys
 import threading
 from collections.abc import Generator, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 
+from pipeline.clock import SystemClock
 from tests import tiers
 from tests.longest import FIRST, SOURCE_READERS, UNCOUNTED
 
@@ -26,6 +28,9 @@ hypothesis.settings.load_profile("project")
 
 #: Variables that could hand a test somebody's account, or steer it away from its own settings.
 _PREFIXES = ("ANTHROPIC_", "CLAUDE", "OPENAI_", "PIPELINE_")
+
+#: A day in UTC that has no more seconds left is over before the next test begins: limits and sums are of a day.
+_LAST_SECONDS = 60
 
 #: How many examples a law is tried on at least.
 _LEAST_EXAMPLES = 5
@@ -79,6 +84,15 @@ def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _one_day() -> None:
+    clock = SystemClock()
+    now = clock.now()
+    midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    if (left := (midnight - now).total_seconds()) < _LAST_SECONDS:
+        clock.wait(threading.Event(), left)
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,7 @@ from pipeline.store.owner import alive
 #: What a process prints, by stream; in the folder of its output.
 EVENTS, ERRORS = "output.jsonl", "errors.txt"
 #: How long a new process may take to name its run, seconds; how often it is looked at.
-_WAIT_SECONDS, _LOOK_SECONDS = 20.0, 0.05
+_WAIT_SECONDS, _LOOK_SECONDS = 60.0, 0.05
 #: Outputs that are kept beside a store, the newest.
 _KEPT = 100
 #: Two stops of one process within so many seconds are one: a second signal would end what the first lets finish.

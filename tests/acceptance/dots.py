@@ -78,7 +78,7 @@ def read(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
-def wait_for(holds: Callable[[], bool], seconds: float = 60) -> None:
+def wait_for(holds: Callable[[], bool], seconds: float = 300) -> None:
     """Wait until something holds; fail after `seconds`."""
     clock = SystemClock()
     until = clock.monotonic() + seconds

@@ -36,5 +36,5 @@ class Partner:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
-        assert self._process.wait(60) == 0
+        assert self._process.wait(300) == 0
         self._process.stdout.close()

@@ -155,7 +155,7 @@ def test_killed_before_it_notes_its_reservation_it_keeps_no_room(
     url = f"{kind}:{tmp_path / 'here'}"
     at = ("--store", url)
     cli("budget", "set", "--per", "total", "--usd", "4", *at)
-    died = subprocess.run([sys.executable, "-c", _DYING, *COURSE, *at], check=False, timeout=60, capture_output=True)
+    died = subprocess.run([sys.executable, "-c", _DYING, *COURSE, *at], check=False, timeout=300, capture_output=True)
     assert died.returncode == -signal.SIGKILL, died.stderr
     assert server.bill.requests == 0
     (left,) = open_account(url).standings(SystemClock().now())

@@ -282,7 +282,7 @@ def test_courses_interrupted_begin_no_other(tmp_path: Path) -> None:
         with process(write(tmp_path, SHORT), tmp_path, server) as started:
             list(iter_until(started, "call_started", times=1))
             started.send_signal(signal.SIGINT)
-            rows = [json.loads(line) for line in started.communicate(timeout=60)[0].splitlines()]
+            rows = [json.loads(line) for line in started.communicate(timeout=300)[0].splitlines()]
         assert started.returncode == 130
         assert (rows[-1]["begun"], rows[-1]["completed"], rows[-1]["exit_code"]) == (1, 0, 130)
 

@@ -57,7 +57,7 @@ ODD = (pipe, folder, device, unix_socket)
 def run_all(lines: list[str]) -> str:
     """What the commands say; one that waits for ever fails the test."""
     done = subprocess.run(
-        [sys.executable, "-c", _DRIVER], input="\n".join(lines), capture_output=True, text=True, timeout=120, cwd=ROOT,
+        [sys.executable, "-c", _DRIVER], input="\n".join(lines), capture_output=True, text=True, timeout=600, cwd=ROOT,
         check=False,
     )  # fmt: skip
     said = done.stdout + done.stderr
@@ -120,7 +120,7 @@ def test_odd_env_file_is_said_and_left_out(tmp_path: Path) -> None:
     for put in (*ODD, lambda path: path.write_bytes(b"PIPELINE_STORE=a\0b\nA\0B=1\nX=\0\n")):
         put(path)
         done = subprocess.run(
-            [sys.executable, "-m", "pipeline", "list"], capture_output=True, text=True, timeout=60, cwd=tmp_path,
+            [sys.executable, "-m", "pipeline", "list"], capture_output=True, text=True, timeout=300, cwd=tmp_path,
             check=False,
         )  # fmt: skip
         assert (done.returncode, ".env" in done.stderr, "unexpected" in done.stderr) == (0, True, False), done.stderr

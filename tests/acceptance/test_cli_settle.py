@@ -80,7 +80,7 @@ def bill_of_a_run(root: Path, provider: AdminServer) -> None:
     """Two runs against a server that keeps its own bill, one of them in a batch; its bill becomes the report."""
     clock = FakeClock()
     with BillingServer(plan=Plan()) as server:
-        model = AnthropicModel(SONNET, api_key="sk-ant-api03-only-for-tests", base_url=server.url, deadline_seconds=20)
+        model = AnthropicModel(SONNET, api_key="sk-ant-api03-only-for-tests", base_url=server.url, deadline_seconds=100)
 
         def ask(ctx: StepContext, item: Any) -> str:
             return ctx.ask(Request(SONNET, [Message("user", f"{item} " + "why " * 300)], max_tokens=2000)).text

@@ -13,6 +13,7 @@ import pytest
 from pipeline.app.stores import open_store
 from pipeline.cost.ledger import LedgerRow, rows
 from pipeline.store.reader import all_records, resolve
+from pipeline.traces import live
 from tests.golden import books
 from tests.said import Cli
 from tests.sample_runs import failed_run, original_run
@@ -26,6 +27,7 @@ COURSE = ("lessons", "--subject", "maths", "--level", "n5", "--lessons", "2", "-
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_SDK_DISABLED"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(live, "LAST_SECONDS", 60.0)
     with receiving() as found:
         yield found
 

@@ -149,7 +149,7 @@ def test_two_processes_that_write_to_one_thread_at_once_lose_nothing(tmp_path: P
                          env={**os.environ, "PYTHONPATH": str(ROOT)})
         for _ in range(2)
     ]  # fmt: skip
-    ends = [(each.communicate(timeout=60)[1], each.returncode) for each in writers]
+    ends = [(each.communicate(timeout=300)[1], each.returncode) for each in writers]
     assert ends == [("", 0)] * 2
     found = list(LangGraphSaver(url).list({"configurable": {"thread_id": "shared"}}))
     assert sorted(each.metadata["step"] for each in found) == sorted([*range(12)] * 2)

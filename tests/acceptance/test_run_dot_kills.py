@@ -118,7 +118,7 @@ def test_half_finished_fan_out_asks_only_what_is_missing(starter: Starter, tmp_p
     def slow(body: Mapping[str, Any], fault: str) -> str:
         said = reply(body, fault)
         if "More of A" in said:
-            hold.wait(20)
+            hold.wait(300)
         return said
 
     with BillingServer(responder=slow) as server:
@@ -237,6 +237,8 @@ def test_interrupted_run_ends_its_node_first(starter: Starter, tmp_path: Path) -
     pid = slow.start("--run-dir", str(slow.folder))
     slow.until_second()
     os.kill(pid, signal.SIGINT)
+    # It may be heard later than the file is found.
+    wait_for(lambda: "Stopping (SIGINT)" in slow.out())
     slow.let_go()
     assert starter.wait() == 130
     assert f"--resume {slow.folder}" in slow.out()

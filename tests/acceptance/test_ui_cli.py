@@ -15,13 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.clock import SystemClock
+from tests.desks import PATIENCE
 from tests.runs import Script
 from tests.said import Cli
 from tests.sample_runs import failed_run
 
 ROOT = Path(__file__).resolve().parents[2]
-CLOCK = SystemClock()
 
 
 @contextmanager
@@ -51,12 +50,11 @@ def test_link_leads_in_and_a_signal_stops_the_desk_at_once_and_no_run(root: Path
             assert page.url == link.partition("?")[0]
             assert script.id in page.read().decode()
         stream = browser.open(f"{page.url}api/v1/runs/{script.id}/events")
-        at = CLOCK.monotonic()
         process.send_signal(stop)
-        assert process.wait(5) == 0
-        assert CLOCK.monotonic() - at < 2
+        assert process.wait(PATIENCE) == 0
         assert stream.read().endswith(b"\n\n")
         assert process.stderr is not None
+        # It would say here that it cut a stream which did not end within a second.
         assert process.stderr.read() == ""
     script.begin("seed")
     assert script.end("completed")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browsers import Window
 from tests.runs import Script
@@ -47,13 +49,13 @@ def test_the_map_of_items_is_moved_in_by_keys(root: Path, window: Window) -> Non
     assert area.get_attribute("aria-valuetext") == "Items 451 to 500: 49 completed, 1 failed"
     window.press("Enter")
     page.wait_for_url("**from=451**")
-    assert page.locator("#items tbody tr").first.inner_text().split()[:2] == ["451", "lessons/parts/451"]
+    expect(page.locator("#items tbody tr").first).to_have_text(re.compile(r"^\s*451\s+lessons/parts/451\b"))
     page.get_by_role("link", name="failed 200").click()
     page.wait_for_url("**state=failed**")
-    assert page.locator("#items tbody tr").count() == 100
+    expect(page.locator("#items tbody tr")).to_have_count(100)
     page.get_by_role("link", name="Next 100").click()
     page.wait_for_url("**from=50500**")
-    assert "the reply is no JSON" in page.locator("#items tbody tr").first.inner_text()
+    expect(page.locator("#items tbody tr").first).to_contain_text("the reply is no JSON")
 
 
 def test_a_long_segment_of_a_prompt_is_loaded_when_it_is_opened(root: Path, window: Window) -> None:

@@ -99,7 +99,7 @@ def test_plan_appears_as_one_types_and_start_goes_to_the_run(root: Path, window:
     page.get_by_label("Model").press("Enter")
     page.get_by_role("button", name="Start").focus()
     window.press("Enter")
-    page.wait_for_url("**/runs/*", timeout=30_000)
+    page.wait_for_url("**/runs/*")
     store = open_store(f"files:{root}")
     (head,) = store.heads()
     assert page.url.endswith(f"runs/{head.run_id}")
@@ -121,7 +121,7 @@ def test_two_people_answer_and_the_second_sees_the_first(
         at.get_by_label("Your name (kept for the next time)").fill(person)
     page.get_by_role("button", name="[A] Approve").press("Enter")
     page.wait_for_url(f"**/runs/{waiting}")
-    expect(second.locator("#new-questions")).to_contain_text("1 run of these asks no more", timeout=15_000)
+    expect(second.locator("#new-questions")).to_contain_text("1 run of these asks no more")
     second.get_by_role("button", name="[R] Revise").click()
     expect(second.locator("h1")).to_have_text("This question was answered already")
     for text in ("M. Reid answered first", "[A] Approve", "J. Low"):

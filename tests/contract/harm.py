@@ -245,10 +245,10 @@ def cut_commit(cable: Cable, when: str) -> list[str]:
 
 
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a server that says nothing be given up within a second or two."""
-    monkeypatch.setattr(postgres, "ANSWER_SECONDS", 0.5)
-    monkeypatch.setattr(postgres, "CONNECT_SECONDS", 2)
-    monkeypatch.setattr(silence_of, "PATIENCE_SECONDS", 0.5)
+    """Have a server that says nothing be given up within some seconds; a busy one answers sooner."""
+    monkeypatch.setattr(postgres, "ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(postgres, "CONNECT_SECONDS", 5)
+    monkeypatch.setattr(silence_of, "PATIENCE_SECONDS", 2.0)
 
 
 def answered(store: Any) -> None:

@@ -127,7 +127,7 @@ def test_server_that_is_not_there_is_said_without_credentials(
 def test_silent_server_is_asked_twice_and_then_left_alone(
     objects: str, clock: StillClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(buckets, "_REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(buckets, "_REQUEST_SECONDS", 1.0)
     monkeypatch.setattr(buckets, "_AGAIN_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(0)

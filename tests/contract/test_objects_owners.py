@@ -170,7 +170,7 @@ def test_of_two_that_open_a_dead_owners_run_at_once_one_gets_it(store: BucketSto
     gate = threading.Barrier(2)
 
     def race(each: BucketStore) -> str:
-        gate.wait(10)
+        gate.wait(60)
         try:
             journal = each.open(run)
         except RunLocked:
@@ -196,7 +196,7 @@ def test_what_an_owner_was_told_is_durable_stays_so_while_it_is_replaced(
         begun = threading.Event()
         with ThreadPoolExecutor(1) as pool:
             working = pool.submit(keep_appending, zombie, "old", 80, begun)
-            begun.wait(10)
+            begun.wait(60)
             journal = store.open(RUN)
             told = keep_appending(journal, "new", 4, begun)
             told += working.result()

@@ -386,7 +386,7 @@ def test_value_that_is_never_answered_ends(store: Store, hanging: threading.Even
 
 
 def test_statement_that_takes_long_is_left_alone(store: Store) -> None:
-    assert harm.ask(store, "SELECT pg_sleep(1.5), 7")[1] == 7
+    assert harm.ask(store, "SELECT pg_sleep(3), 7")[1] == 7
 
 
 def _silent_for() -> float:
@@ -396,7 +396,6 @@ def _silent_for() -> float:
 
 def test_silence_is_known_while_it_lasts(store: Store, hanging: threading.Event) -> None:
     journal = store.create(started(), [], at=AT)[1]
-    assert _silent_for() < 0.2
     hanging.clear()
 
     def store_value() -> None:

@@ -85,7 +85,7 @@ def _handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
             receiver.requests += 1
             receiver.headers.append({key.lower(): value for key, value in self.headers.items()})
             receiver.came.set()
-            receiver.answers.wait(30)
+            receiver.answers.wait(300)
             of_metrics = self.path == "/v1/metrics"
             status = receiver.metrics_status if of_metrics else receiver.status
             if status == 200 and of_metrics:

@@ -95,7 +95,7 @@ class _Handler(Handler):
     def _pass_on(self, method: str, path: str, body: Any) -> None:
         """Ask the server behind, and answer as it does."""
         host = self.server.owner.behind.url.removeprefix("http://")
-        connection = http.client.HTTPConnection(host, timeout=30)
+        connection = http.client.HTTPConnection(host, timeout=100)
         headers = {"x-api-key": "k", "anthropic-version": "2023-06-01", "content-type": "application/json"}
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)

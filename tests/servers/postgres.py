@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.store.sql.connections import close_all
+from tests.servers.ports import free_ports
 
 _NAMES = itertools.count(1)
 
@@ -37,9 +38,7 @@ class Postgres:
         self._run("initdb", "-D", str(folder / "data"), "-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8")
         with (folder / "data" / "postgresql.conf").open("a") as out:
             out.write(f"listen_addresses = '127.0.0.1'\nunix_socket_directories = '{folder}'\n{settings}\n")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        (self.port,) = free_ports(1)
         self.start()
 
     def start(self) -> None:
@@ -121,7 +120,7 @@ class Cable:
                     sink.sendall(data)
                 if cut == "after":
                     # The answer is awaited, and thrown away.
-                    sink.settimeout(5)
+                    sink.settimeout(60)
                     sink.recv(1)
                 if cut:
                     for one in (source, sink):

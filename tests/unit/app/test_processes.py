@@ -32,7 +32,7 @@ def slow(tmp_path: Path) -> Iterator[list[str]]:
     yield ["run", f"{tmp_path / 'slow.py'}:PIPELINE", "--yes"]
     (tmp_path / "go").touch()
     for begun, _ in processes._living.values():
-        begun.wait(30)
+        begun.wait(120)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def url(tmp_path: Path) -> str:
     return f"files:{tmp_path / 'runs'}"
 
 
-def until(condition: Callable[[], object], seconds: float = 30) -> None:
+def until(condition: Callable[[], object], seconds: float = 120) -> None:
     for _ in range(int(seconds / 0.05)):
         if condition():
             return

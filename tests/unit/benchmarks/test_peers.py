@@ -99,4 +99,4 @@ def test_a_workload_that_is_ended_ends_its_process(tmp_path: Path) -> None:
         assert running.poll() is None
         os.sched_yield()
     running.send_signal(signal.SIGTERM)
-    assert running.wait(30) != 0
+    assert running.wait(120) != 0

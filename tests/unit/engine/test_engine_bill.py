@@ -189,7 +189,7 @@ def ended(bench: Bench, **options: Any) -> RunResult:
     found: list[RunResult] = []
     thread = threading.Thread(target=lambda: found.append(bench.go(**options)), daemon=True)
     thread.start()
-    thread.join(60)
+    thread.join(300)
     assert found, "the run hangs"
     return found[0]
 

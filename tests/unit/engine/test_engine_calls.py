@@ -270,7 +270,7 @@ def test_interrupt_ends_a_long_wait(store: MemoryStore) -> None:
         def wait(self, event: threading.Event, seconds: float) -> bool:
             self.waits.append(seconds)
             os.kill(os.getpid(), signal.SIGINT)
-            return event.wait(30)
+            return event.wait(120)
 
     model = ScriptedModel([ModelUnavailable("Slow down.", status=429, retry_after=600.0), "fine"])
     result = one().run(store=store, model=model, clock=(clock := Interrupted()))

@@ -266,7 +266,7 @@ def test_worker_that_comes_late_finds_the_end_and_one_beside_another_waits_for_i
 
         BEFORE.append(look)
         assert run(course(count=1), shared, executor).status == "completed"
-        threads[0].join(30)
+        threads[0].join(120)
     assert run_task(executor.specs[0]) == {"how": "ended"}
     assert (answers, len(ASKED)) == ([{"how": "ended"}], 2)
 

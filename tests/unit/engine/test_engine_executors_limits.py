@@ -71,7 +71,7 @@ def test_ceiling_is_kept_at_worst_case_at_every_moment(store: FileStore, workers
             peaks.append((out[0], out[0] * WORST + ended[0] * COST))
             number = len(peaks)
         if number <= 2:
-            both.wait(20)
+            both.wait(120)
 
     def end(text: str) -> None:
         with lock:

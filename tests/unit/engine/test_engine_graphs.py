@@ -172,9 +172,9 @@ def test_a_fan_out_runs_no_more_branches_at_once_than_it_may(store: MemoryStore)
 
     def body(ctx: StepContext) -> Any:
         running.append(ctx.path)
-        pair.wait(30)
+        pair.wait(120)
         most.append(len(running))
-        pair.wait(30)
+        pair.wait(120)
         running.remove(ctx.path)
         return {}
 

@@ -64,7 +64,7 @@ class Frozen:
 
     def _wait(self) -> None:
         self.asked.release()
-        assert self.answers.wait(30)
+        assert self.answers.wait(120)
 
 
 @pytest.fixture
@@ -178,14 +178,14 @@ def test_signal_that_another_thread_received_is_obeyed_while_the_work_goes_on() 
     def work() -> None:
         _until_main_thread_waits()
         signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
-        in_time.append(obeyed.wait(30))
+        in_time.append(obeyed.wait(120))
 
     run_with_signals(work, first, lambda: None)
     assert (heard, in_time) == (["SIGTERM"], [True])
 
 
 def _rest() -> None:
-    threading.Event().wait(60)
+    threading.Event().wait(300)
 
 
 def _pid(_: int) -> int:
@@ -202,7 +202,7 @@ def test_child_that_a_step_forks_handles_signals_as_if_there_was_no_run() -> Non
             child.start()
             # At once: the signal may be there before the child is.
             child.terminate()
-            child.join(20)
+            child.join(120)
             codes.append(child.exitcode)
             child.kill()
         with fork.Pool(2) as pool:
@@ -229,13 +229,13 @@ def test_silent_store_is_told_of_once_and_that_it_answers_again_unless_it_was_gi
     server = Availability()
     with watching_store(Emitter(SystemClock(), [told.put])):
         with server.asked():
-            first = told.get(timeout=30)
-        second = told.get(timeout=30)
+            first = told.get(timeout=120)
+        second = told.get(timeout=120)
         with server.asked():
-            third = told.get(timeout=30)
+            third = told.get(timeout=120)
             server.give_up()
         with server.asked():
-            fourth = told.get(timeout=30)
+            fourth = told.get(timeout=120)
     server.answered()
     assert [first.type, second.type, third.type, fourth.type] == ["waiting", "note", "waiting", "waiting"]
     assert 0 < first.data["seconds"] <= 45

@@ -182,7 +182,7 @@ def taken_by_processes(url: str, limit: str = "", labels: tuple[str, str] = ("",
         )
         for number in range(4)
     ]  # fmt: skip
-    return sum(int(child.communicate(timeout=60)[0]) for child in children)
+    return sum(int(child.communicate(timeout=300)[0]) for child in children)
 
 
 def _reserved_day(root: Path) -> date:
@@ -238,7 +238,7 @@ class Died:
 
     def __init__(self, root: Path) -> None:
         self.url = f"files:{root}"
-        assert subprocess.run([sys.executable, "-c", _DYING, self.url], check=False, timeout=60).returncode == 9
+        assert subprocess.run([sys.executable, "-c", _DYING, self.url], check=False, timeout=300).returncode == 9
         self.day = _reserved_day(root)
         (head,) = open_store(self.url).heads()
         self.run = head.run_id

@@ -51,7 +51,7 @@ def _made(script: bytes) -> list[dict[str, Any]]:
     if node is None:
         pytest.skip("node is not installed")
     program = f"{_GOOGLE}\n{script.decode()}\nmakeQuiz();\nconsole.log(JSON.stringify(noted));"
-    done = subprocess.run([node, "-"], input=program, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([node, "-"], input=program, capture_output=True, text=True, timeout=300, check=True)
     rows: list[dict[str, Any]] = json.loads(done.stdout)
     return rows
 

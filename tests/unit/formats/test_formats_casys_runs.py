@@ -53,13 +53,13 @@ def test_checkpoints_count_their_layers_though_the_end_of_a_task_is_seen_late(
     def late(watch: LayerWatch, path: str) -> None:
         if path == "b#1":
             recorded.set()
-            assert overtaken.wait(30)
+            assert overtaken.wait(120)
         ended(watch, path)
         if path == "c#1":
             overtaken.set()
 
     monkeypatch.setattr(LayerWatch, "ended", late)
-    layered.meanwhile = lambda call: recorded.wait(30) if call.id == "a" else None
+    layered.meanwhile = lambda call: recorded.wait(120) if call.id == "a" else None
     run = layered.execute(THREE).run_id
     assert [row["layer_index"] for row in layered.checkpoints.listed(run)[::-1]] == [1, 2, 3]
 

@@ -200,11 +200,11 @@ def test_commands_that_run_are_ended_where_the_process_leaves_at_once(tmp_path: 
     os.mkfifo(up)
     work = threading.Thread(
         target=lambda: done.append(
-            shell.run(f"echo > {up}; sleep 60", cwd=tmp_path, environment=shell.environment({}), seconds=50)
+            shell.run(f"echo > {up}; sleep 300", cwd=tmp_path, environment=shell.environment({}), seconds=250)
         )
     )
     work.start()
     up.read_text()
     shell.leave(Event("leaving", ""))
-    work.join(20)
+    work.join(120)
     assert [(one.exit_code, one.timed_out) for one in done] == [(-9, False)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -123,12 +125,14 @@ def test_what_sympy_prints_is_read_back(wanted) -> None:  # type: ignore[no-unty
         )
 
 
-@settings(max_examples=200, deadline=500)
+@settings(max_examples=200)
 @given(st.text("0123456789x+-*/^(){}\\frac sqrt=.,%°£|", max_size=300))
 def test_any_text_is_read_or_refused_at_once(text: str) -> None:
+    begun = process_time()
     try:
         for statement in read(f"\\({text}\\)"):
             for side in statement.sides:
                 assert side.value is not None
     except NotReadError:
         pass
+    assert process_time() - begun < 0.5

@@ -32,7 +32,7 @@ def make_model(server: BillingServer) -> Iterator[MakeModel]:
 @pytest.fixture(scope="session")
 def _shared(_running: BillingServer) -> Iterator[AnthropicModel]:
     # Making a client loads the machine's certificates, which takes longer than most tests.
-    model = AnthropicModel("claude-sonnet-5-5", api_key=KEY, base_url=_running.url, deadline_seconds=20)
+    model = AnthropicModel("claude-sonnet-5-5", api_key=KEY, base_url=_running.url, deadline_seconds=100)
     yield model
     model.close()
 

@@ -125,7 +125,7 @@ def test_parallel_first_calls_all_pay_for_the_prefix(server: BillingServer, mode
     gate = threading.Barrier(4)
 
     def together(body: Mapping[str, Any], fault: str) -> str:
-        gate.wait(timeout=20)
+        gate.wait(timeout=100)
         return "ok"
 
     server.responder = together

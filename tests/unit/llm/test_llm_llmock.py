@@ -40,8 +40,8 @@ def test_llmock_broken_stream_is_never_taken_for_an_answer(mocked: AnthropicMode
 
 
 def test_llmock_stalled_stream_ends_at_the_deadline(make_model: MakeModel, llmock: Any) -> None:
-    llmock.stall(after_chunks=2, seconds=2)
-    model = make_model("claude-sonnet-4-6", base_url=llmock.base_url("anthropic"), deadline_seconds=0.3)
+    llmock.stall(after_chunks=2, seconds=10)
+    model = make_model("claude-sonnet-4-6", base_url=llmock.base_url("anthropic"), deadline_seconds=2)
     with pytest.raises(ModelUnavailable, check=lambda error: error.code == "reply_broken_off"):
         model.complete(QUESTION)
 

@@ -38,7 +38,7 @@ def front() -> Iterator[PlatformServer]:
 
 @pytest.fixture(scope="module")
 def _local(front: PlatformServer) -> Iterator[OpenAIModel]:
-    model = OpenAIModel("gpt-5-mini", base_url=f"{front.url}/openai/v1", deadline_seconds=20)
+    model = OpenAIModel("gpt-5-mini", base_url=f"{front.url}/openai/v1", deadline_seconds=100)
     yield model
     model.close()
 

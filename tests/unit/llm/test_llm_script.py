@@ -45,7 +45,7 @@ def test_scripted_model_counts_calls_in_flight_over_threads() -> None:
     gate = threading.Barrier(3)
 
     def meet(request: Request) -> str:
-        gate.wait(timeout=10)
+        gate.wait(timeout=100)
         return "ok"
 
     model = ScriptedModel(meet)

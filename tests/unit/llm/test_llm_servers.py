@@ -35,7 +35,7 @@ SERVER = Path(__file__).resolve().parents[2] / "servers" / "billing.py"
 def send(
     server: BillingServer, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
 ) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", int(server.url.rpartition(":")[2]), timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", int(server.url.rpartition(":")[2]), timeout=60)
     text = body if isinstance(body, str) or body is None else json.dumps(body)
     connection.request(method, path, text, HEADERS if headers is None else headers)
     response = connection.getresponse()
@@ -77,7 +77,7 @@ def test_server_runs_as_a_process_and_shows_its_bill() -> None:
         try:
             assert process.stdout is not None
             url = process.stdout.readline().split()[-1]
-            connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
+            connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
             seen = []
             for _ in range(2):
                 connection.request("POST", "/v1/messages", json.dumps(body()), HEADERS)

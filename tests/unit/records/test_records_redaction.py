@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
+from time import process_time
 
 import pytest
 
-from pipeline.clock import SystemClock
 from pipeline.records.redaction import names_secret, without_secrets
-
-CLOCK = SystemClock()
 
 
 @pytest.mark.parametrize(
@@ -42,7 +40,7 @@ def test_tokens_of_providers_are_not_shown(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["A1" * 50_000, "secret" * 5_000, "a-b_" * 25_000, "token-" * 5_000])
 def test_long_words_take_no_longer_than_long_texts(text: str) -> None:
-    begun = CLOCK.monotonic()
+    begun = process_time()
     assert without_secrets(text) == text
     assert without_secrets(f"{text} password=hush").endswith("password=[secret]")
-    assert CLOCK.monotonic() - begun < 2
+    assert process_time() - begun < 2

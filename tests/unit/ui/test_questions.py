@@ -102,7 +102,7 @@ def test_run_that_waits_for_reviews_is_no_question(root: Path) -> None:
     script.end("in_progress", "waiting_for_human")
     desk = Desk(f"files:{root}")
     desk.runs.newest()
-    for _ in range(200):
+    for _ in range(1200):
         found = list(_changes(desk, {}))
         if found:
             break

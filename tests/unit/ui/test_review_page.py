@@ -145,7 +145,7 @@ def test_conflict_is_shown_with_both_versions_and_decided(desk: Served, run: str
 def test_page_of_the_run_leads_to_the_review_and_then_to_a_resume(desk: Served, run: str, place: Place) -> None:
     def helps(wanted: str) -> bool:
         """Whether the page comes to say so: it looks at a run three times a second."""
-        for _ in range(100):
+        for _ in range(600):
             if desk.data(f"runs/{run}")["what"].get("button", "") == wanted:
                 return True
             threading.Event().wait(0.1)
