@@ -43,16 +43,17 @@ class Read:
 
 
 def read_line(text: str, nouns: Set[str] = frozenset()) -> Read:
-    """Read a text: its second line as mathematics as a whole, else its formulas one by one."""
-    told, _, line = _PART.sub("", text).partition("\n")
+    """Read a text: each line after its first as mathematics as a whole, else its formulas one by one."""
+    told, *lines = _PART.sub("", text).split("\n")
     found, whole = formulas_in(told)
-    if not line:
-        return Read(found, whole)
-    try:
-        return Read([*found, *read(line, nouns)], whole)
-    except NotReadError:
-        more, complete = formulas_in(line)
-        return Read([*found, *more], whole and complete and not numbers_alone(without_formulas(line)))
+    for line in filter(None, lines):
+        try:
+            found += read(line, nouns)
+        except NotReadError:
+            more, complete = formulas_in(line)
+            found += more
+            whole = whole and complete and not numbers_alone(without_formulas(line))
+    return Read(found, whole)
 
 
 def formulas_in(text: str) -> tuple[list[PrintedStatement], bool]:

@@ -73,6 +73,8 @@ _COMMAND = re.compile(
     r"\b(?:calculate|find|determine|work out|give|express|write|state|estimate|what|how)\b", re.IGNORECASE
 )
 _AVERAGE = re.compile(r"\b(?:mean|median|mode|range|quartile|standard deviation)\b")
+#: What words of quantities mean in everyday life.
+_EVERYDAY = {"weight": "mass", "charge": "money"}
 _MEASURED = frozenset(units.QUANTITIES) - {"percentage", "angle", "amount of substance", "temperature"}
 
 
@@ -111,8 +113,8 @@ def _unit_fault(one: AskedPart, side: PrintedSide) -> str:
     shown = {found.bases for found in map(units.unit, [*_units(one.question), *_named(one.question)]) if found}
     if _AVERAGE.search(one.ask) and len(shown) == 1 and known.bases not in shown and side.unit != "%":
         return f"{one.answer}: {side.unit} is no unit of the data"
-    # In everyday words a weight is a mass.
-    fitting = {"", "percentage", quantities[0], "mass" if "weight" in one.ask else ""} if quantities else set()
+    everyday = (quantity for word, quantity in _EVERYDAY.items() if word in one.ask and known.bases in shown)
+    fitting = {"", "percentage", quantities[0], *everyday} if quantities else set()
     if len(quantities) == 1 and known.quantity not in fitting:
         return f"{one.answer}: {side.unit} is a unit of {known.quantity}, asked is a {quantities[0]}"
     return ""

@@ -210,17 +210,20 @@ def stray(case: Case) -> Iterator[Fault]:
 
 #: What never reaches a pupil; what a teacher must be warned of by a label. Whole words, lower case.
 _BLOCKED = re.compile(
-    r"\b(?:suicid\w+|self[- ]harm\w*|kill (?:yourself|himself|herself|themselves)|porn\w*|rape[ds]?|cocaine|heroin"
-    r"|how to make (?:a )?(?:bomb|weapon|explosive)\w*|terroris\w+|overdose\w*|slit (?:your|his|her) wrists?)\b",
+    r"\b(?:suicid\w+|self[- ]harm\w*|kill (?:yourself|himself|herself|themselves)|porn\w*|(?<!oilseed )rape[ds]?"
+    r"|cocaine|heroin|how to make (?:a )?(?:bomb|weapon|explosive)\w*|terroris\w+"
+    r"|overdose\w*|slit (?:your|his|her) wrists?)\b",
     re.I,
 )
 _WARNED = {
     "gambling": r"\b(?:bet|bets|betting|gambl\w+|casino\w*|roulette|lottery|bookmaker\w*)\b",
-    "mental_health": r"\b(?:lose weight|weight loss|diet pill\w*|body mass index|bmi|anorexi\w+|depress(?:ed|ion)"
-    r"|how much (?:she|he|they) weighs?|calorie (?:limit|counting))\b",
+    "mental_health": r"\b(?:lose weight|weight loss|diet pill\w*|body mass index|bmi|anorexi\w+"
+    r"|depress(?:ed(?! (?:prices?|demand|areas?|regions?))|ion)|how much (?:she|he|they) weighs?"
+    r"|calorie (?:limit|counting))\b",
     "crime": r"\b(?:murder\w*|stabb\w+|shoot(?:ing)? (?:a|the) (?:person|man|woman)|burglar\w*|robber\w*|stolen)\b",
-    "upsetting_theme": r"\b(?:funeral\w*|cancer|died in|dies in|death of|fatal\w*|corpse\w*|killed)\b",
-    "violence": r"\b(?:rifle\w*|pistol\w*|handgun\w*|knife attack\w*|bullet\w*|missile\w*|grenade\w*)\b",
+    "upsetting_theme": r"\b(?:funeral\w*|(?<!tropic of )cancer|died in|dies in|death of|fatal\w*|corpse\w*|killed)\b",
+    "violence": r"\b(?:rifle\w*|pistol\w*|handgun\w*|knife attack\w*|bullets?(?![ -](?:point|train|list))|missile\w*"
+    r"|grenade\w*)\b",
     "practical_work": r"\b(?:light (?:a|the|your) bunsen|heat (?:the|your) (?:test )?tube|wear (?:your )?goggles"
     r"|(?:add|pour|mix|pipette) (?:\w+ ){0,4}(?:acid|hydroxide)|mains (?:socket|plug)|radioactive source)\b",
     "relationships": r"\b(?:alcohol|beer|wine|whisky|vodka|lager|vap(?:e|es|ing)|cigarette\w*|payday loan\w*)\b",
@@ -228,7 +231,8 @@ _WARNED = {
 #: All of them at once: nearly every text holds nothing.
 _ANY_WARNED = re.compile("|".join(_WARNED.values()), re.I)
 _DANGEROUS = re.compile(
-    r"\b(?:taste (?:it|the)|inhale|smell the (?:gas|fumes)|look (?:straight |directly )?at the sun"
+    r"\b(?:taste (?:it|the)|smell the (?:gas|fumes)|look (?:straight |directly )?at the sun"
+    r"|inhale (?!(?:the )?(?:air|oxygen)|about|and|or|more|less|deeply|through|your|as|when)[a-z]+"
     r"|look (?:straight |directly )?into the (?:beam|laser)|touch the (?:live|bare) wires?"
     r"|push .{0,20}into (?:a|the) (?:mains )?socket|without (?:goggles|supervision|a guard|gloves)"
     r"|(?:drop\w*|throw\w*) .{1,40}(?:from|out of) (?:a|an|the) (?:\w+ )?(?:window|roof|balcony)\b.{0,60}\bcatch"
@@ -241,28 +245,62 @@ _DANGEROUS = re.compile(
     r"|drink (?:the|a little of the) solution|short[- ]circuit the (?:battery|cell))\b",
     re.I,
 )
+#: Words with another sense -> what a lesson of that sense speaks of, and what their text says where it is not meant.
+_SENSES = {
+    "depress": (
+        r"\b(?:(?:air|low) pressure|anticyclones?|isobars?|weather|unemployment|recession|econom(?:y|ic)"
+        r"|great depression|glaci\w+|freezing point|sea level)\b",
+        r"\b(?:mood|mental\w*|anxi\w+|sad|doctor|suffer\w*|antidepress\w+|therap\w+|depressed)\b",
+    ),
+    "alcohol": (
+        r"\b(?:\w*propanol|\w*butanol|methanol|hydroxyl|esters?|carboxylic|alk[ae]nes?|carbon atoms?)\b",
+        r"\b(?:dr[iau]nk\w*|beer|wine|whisky|vodka|party|parties|pub|units? of alcohol)\b",
+    ),
+}
 _REFUSED = re.compile(r"\b(?:never|not|nobody|no one|don't|avoid)\b", re.I)
 
 
 def safety(case: Case) -> Iterator[Fault]:
     """Check for what must not reach a pupil, and for themes of which a label must warn the teacher."""
-    labels = case.lesson.labels or ()
-    told = {label.partition(":")[0] for label in labels}
     for place, note in enumerate(case.lesson.notes, 1):
         if note.kind == "safety" and "risk assessment" not in note.text.lower():
             yield Fault(f"notes.{place}.text", note.text, "that the school's own risk assessment decides", "R")
     for where, text in case.texts:
         if where.startswith("labels"):
             continue
-        if found := _BLOCKED.search(text):
+        if (found := _BLOCKED.search(text)) and not _taught(found, case):
             yield Fault(where, found[0], "nothing of the kind in a lesson")
         if dangerous := next((found for found in _DANGEROUS.finditer(text) if not _forbidden(found)), None):
             yield Fault(where, dangerous[0], "no instruction for dangerous work")
-        for category, pattern in _WARNED.items() if _ANY_WARNED.search(text) else ():
-            # A label of any kind that quotes it will do: kinds overlap.
-            found = None if category in told else re.search(pattern, text, re.I)
-            if found and not any(found[0].lower() in label.lower() for label in labels):
-                yield Fault(where, found[0], f"another setting, or a label ({category}) that quotes it", "R")
+        yield from _themes(where, text, case)
+
+
+def _themes(where: str, text: str, case: Case) -> Iterator[Fault]:
+    """Yield the words of which a label must warn; a label of any kind that quotes them will do: kinds overlap."""
+    labels = case.lesson.labels or ()
+    told = {label.partition(":")[0] for label in labels}
+    words = [(kind, re.search(words, text, re.I)) for kind, words in _WARNED.items() if kind not in told]
+    for kind, found in [("upsetting_theme", _BLOCKED.search(text)), *(words if _ANY_WARNED.search(text) else ())]:
+        if not found or any(found[0].lower() in label.lower() for label in labels):
+            continue
+        if _taught(found, case) if found.re is _BLOCKED else _meant(found, case):
+            wanted = f"another setting, or a label ({kind}) that quotes it"
+            yield Fault(where, found[0], wanted, "R", also=("labels",))
+
+
+def _taught(found: re.Match[str], case: Case) -> bool:
+    """Say whether the outcomes of the lesson are about what is found: terrorist, terrorism."""
+    outcomes = (out for group in case.course["groups"] for out in group["outcomes"])
+    mine = str([out for out in outcomes if out["id"] in case.entry.get("outcome_refs", ())])
+    return found[0].lower()[:6] in mine.lower()
+
+
+def _meant(found: re.Match[str], case: Case) -> bool:
+    """Say whether a word has the sense that a class is warned of: no depression on a weather map."""
+    for word, (matter, person) in _SENSES.items():
+        if found[0].lower().startswith(word) and not re.search(person, found.string, re.I):
+            return not any(re.search(matter, text, re.I) for _, text in case.texts)
+    return True
 
 
 def _forbidden(found: re.Match[str]) -> bool:

@@ -186,7 +186,8 @@ class Axis:
 
 
 _RANGE = re.compile(
-    r"(?P<label>.*?)(?:^|,)\s*(?P<low>[-−\d.,/ ]+) to (?P<high>[-−\d.,/ ]+?)(?:,? steps? (?:of )?(?P<step>[\d./]+))?\Z"
+    r"(?P<label>.*?)(?:^|,(?!(?<=\d,)\d{3}\b))\s*(?P<low>[-−\d.,/ ]+) to (?P<high>[-−\d.,/ ]+?)"
+    r"(?:,? steps? (?:of )?(?P<step>[\d./]+))?\Z"
 )
 
 

@@ -11,13 +11,13 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from math import prod
 
 from sympy import ImmutableMatrix, Integer, Rational, Symbol, solve
 
-from pipeline.maths import notation, units
+from pipeline.maths import notation, trees, units
 from pipeline.maths.notation import PrintedSide, PrintedStatement
 from pipeline.maths.trees import DivisionByNoughtError, MathNode, NotReadError, Value, evaluate
 
@@ -262,6 +262,8 @@ class Lines:
             return _ORDERS[sign](signed(left.node.value - right.node.value), 0)
         if self._agree(left, sign, right, {}):
             return True
+        if right.node.kind == "percent" and _hundredfold(left.node):
+            return self._agree(left, sign, replace(right, node=right.node.parts[0]), {})
         cent = _cent(left, right)
         if cent is None:
             return False
@@ -348,6 +350,11 @@ def names_of(statement: PrintedStatement) -> frozenset[str]:
 def endless(value: Value) -> bool:
     """Say whether a number has no end as a decimal, so that "=" before a rounded one is custom."""
     return not value.is_Rational or 10 ** int(value.q).bit_length() % int(value.q) > 0
+
+
+def _hundredfold(node: MathNode) -> bool:
+    """Say whether a calculation works out a percentage: 3/20 times 100."""
+    return any(part.kind == "product" and trees.number("100") in part.parts for part in node.walk())
 
 
 def _cent(left: PrintedSide, right: PrintedSide) -> Value | None:

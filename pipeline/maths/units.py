@@ -172,6 +172,12 @@ _ASKED = re.compile(
     r"(?P<what>[a-z. -]{1,60})",
     re.IGNORECASE,
 )
+#: Names that end like those of quantities: people on a square kilometre, workers, how often something was counted.
+_OTHERS = re.compile(
+    r"\b(?:(?:population|housing|traffic|building|number|optical|current|charge|energy|flux|frequency) density"
+    r"|(?:labour|labor|work|police|sales) ?force|(?:cumulative|relative|expected|class) frequency"
+    r"|(?:purchasing|buying|market|bargaining|magnifying|resolving) power|opportunity cost)$"
+)
 _STOP = re.compile(
     r"\b(?:of|in|on|over|that|which|when|after|from|at|for|to|with|and|between|by|if|needed|used|per|during|under|through|"
     r"across|into|due|acting|exerted|he|she|it|they|as|required|is|are|was)\b|[.?,;]\s*$|[,;?]"
@@ -182,7 +188,7 @@ def asked(question: str) -> Iterator[str]:
     """Yield the quantities that a question asks for by their names."""
     for match in _ASKED.finditer(question):
         what = _STOP.split(match["what"], maxsplit=1)[0].strip().lower()
-        for name, (_, words) in QUANTITIES.items():
+        for name, (_, words) in QUANTITIES.items() if not _OTHERS.search(what) else ():
             if re.search(rf"(?:^|\s)(?:{words.replace('.', '[.]')})$", what):
                 yield name
 
