@@ -15,7 +15,7 @@ from typing import Any
 from pipeline.content import checks_data, checks_remarks, checks_working
 from pipeline.content.checks_prose import read_line
 from pipeline.content.findings import Case, Check, Fault, Severity
-from pipeline.content.lesson import ExplainerCard, Item
+from pipeline.content.lesson import Item
 from pipeline.content.numbers import FREE, numbers_in, one_step, ungrouped, without_formulas
 from pipeline.content.question import AskedPart, asked, calculated, printed_like
 from pipeline.drawing import figure
@@ -118,16 +118,9 @@ def _given(item: Item, one: AskedPart) -> set[Fraction]:
     return found | {Fraction(_WORDS[word]) for word in words if word in _WORDS}
 
 
-def _taught(case: Case) -> set[Fraction]:
-    """Return the numbers that a lesson teaches: 8 bits of a byte, the places of a binary number."""
-    lesson = case.lesson
-    texts = [card.text for card in lesson.cards if isinstance(card, ExplainerCard)]
-    return {number for text in [*texts, *lesson.key_points, *lesson.keywords] for number in numbers_in(text)}
-
-
 def belongs(case: Case) -> Iterator[Fault]:
     """Check row 6: the numbers of a calculation stand in the question, and those of the question are used."""
-    taught = _taught(case)
+    taught = case.taught
     for item, one in questions(case):
         given = _given(item, one)
         if one.expression and not _in_letters(one):

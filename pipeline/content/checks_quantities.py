@@ -103,7 +103,7 @@ def _unit_fault(one: AskedPart, side: PrintedSide) -> str:
         if len(named) == 1 and not side.node.letters:
             return f"{one.answer} has no unit, asked in {named[0]}"
         measured = any(found and found.quantity for found in map(units.unit, _units(one.question)))
-        return f"{one.answer} has no unit for a {quantities[0]}" if len(quantities) == 1 and measured else ""
+        return f"{one.answer} has no unit of {quantities[0]}" if len(quantities) == 1 and measured else ""
     if known is None:
         return ""
     if len(named) == 1 and not units.same_unit(named[0], side.unit):

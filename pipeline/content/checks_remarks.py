@@ -7,7 +7,7 @@ something else, unless a unit stands behind them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from fractions import Fraction
 from itertools import permutations
 from typing import Any
@@ -25,6 +25,7 @@ from pipeline.content.numbers import (
     number_of,
     numbers_alone,
     numbers_in,
+    numbers_spelt,
     one_step,
     without_formulas,
 )
@@ -80,12 +81,19 @@ _CLOCK = re.compile(r"\d{1,2}[:.]\d\d(?:\s?[ap]m)?$")
 _CALLED_ANSWER = re.compile(r"\b(?:answer|comes? to|(?:should|will) (?:get|find|have))\b", re.IGNORECASE)
 
 
-def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], worded: Iterable[Any]) -> Iterator[Fault]:
+def strangers(
+    where: str,
+    part: Item | WorkedExample,
+    known: Iterable[Any],
+    worded: Iterable[Any],
+    taught: Set[Fraction] = frozenset(),
+) -> Iterator[Fault]:
     """Find numbers in words that no number of the question leads to.
 
     Args:
         known: Values of the formulas of its working and its answers.
         worded: Those with the numbers that lines of working say in words.
+        taught: Numbers of the explanations; what is said of a question in words may be one of them.
     """
     texts = [part.ask, _valued(part.answer or ""), *(line.partition("\n")[2] for line in part.working)]
     texts += [text for line in part.working for text in FORMULA.findall(line.partition("\n")[0])]
@@ -103,6 +111,7 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
     if not is_calculated and _CHOSEN.search(part.ask):
         return
     is_told = not is_calculated and (in_words(part.answer or "") or not numbers_alone(part.answer or ""))
+    of_words = {*taught}.union(*map(numbers_spelt, texts)) if is_told else set()
     a_year, readings = _YEAR if is_calculated else _ANY_YEAR, _readings(where, part)
     data: list[Fraction] = []
     for at, text, severity in _said(where, part):
@@ -112,7 +121,7 @@ def strangers(where: str, part: Item | WorkedExample, known: Iterable[Any], word
         said = numbers_alone(words)
         free = _OF_ALL | brought_by(words) | {Fraction(year) for year in a_year.findall(words)} - measured
         if is_told:
-            free |= {Fraction(number.replace(",", "")) for number in _EXAMPLE.findall(words)}
+            free |= of_words | {Fraction(number.replace(",", "")) for number in _EXAMPLE.findall(words)}
         free |= {n for n in map(Fraction, _AFTERNOON.findall(words)) if n - 12 in there}
         told = [n for n in said if n > _SMALL or n.denominator > 1 or n in measured]
         strange = [n for n in told if n not in there | free and not _rounds(n, there | ROUNDED)]

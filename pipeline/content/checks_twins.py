@@ -33,6 +33,8 @@ _OPPOSITES = (
 _SAID_OF_THINGS = frozenset(
     ("is", "are", "was", "were", "has", "have", *(word for both in _OPPOSITES for word in both))
 )
+#: Of these what stands behind them counts: "after the test" and "before the lesson" may both be true.
+_OF_TIME = ("before", "after")
 #: Words that two sentences share at least, as a part of the shorter one's, where they say the same thing.
 _ALIKE = 0.6
 
@@ -119,9 +121,17 @@ def _turned(text: str, plain: str) -> Iterator[tuple[str, str, str]]:
         if len(turned) != 1 or re.search(r"\bnot\b|n't", sentence) or _other_way_round(full, sentence):
             continue
         other, one = next(iter(turned.items()))
+        matter, others = _behind(one, full), _behind(other, sentence)
+        if one in _OF_TIME and matter and others and matter.isdisjoint(others):
+            continue
         shared = len((words - {other}) & near)
         if shared >= max(2, _ALIKE * min(len(words) - 1, len(near) - 1)):
             yield one, other, sentence[:60]
+
+
+def _behind(word: str, sentence: str) -> set[str]:
+    """Return the words that stand next behind a word."""
+    return set(_WORD.findall(" ".join(sentence.partition(f"{word} ")[2].split()[:4]))) - {"the", "and"}
 
 
 def _other_way_round(text: str, plain: str) -> bool:

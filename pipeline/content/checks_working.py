@@ -46,6 +46,9 @@ class WorkingSolution:
         self.nouns = nouns
         self.read = [read_line(line, nouns) for line in working]
         given = [one for question in questions for one in question.task] + formulas_in(ask)[0]
+        # "Find y for x = 10" of a part, beside its expression.
+        given += [one for question in questions if question.ask != ask for one in formulas_in(question.ask)[0]
+                  if one.relations == ("=",) and len(names_of(one)) == 1 and one not in given]  # fmt: skip
         answers = [one for question in questions for one in question.printed]
         related = {name for one in [*given, *answers] if one.relations for name in names_of(one)}
         expressions = [one.sides[0].node for one in given if not one.relations]
@@ -217,7 +220,7 @@ def lines(case: Case) -> Iterator[Fault]:
         yield from _working(where, solution, item.working)
         yield from _marks(where, item, solution)
         yield from _accepted(where, item, solution)
-        yield from strangers(where, item, solution.values(words=False), solution.values())
+        yield from strangers(where, item, solution.values(words=False), solution.values(), case.taught)
         yield from slips(where, item)
         yield from answers(where, item, solution.values())
         yield from _not_given(where, item, solution)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
 from pipeline.content.addresses import texts
-from pipeline.content.lesson import Lesson
+from pipeline.content.lesson import ExplainerCard, Lesson
+from pipeline.content.numbers import numbers_in
 
 #: B: never published. R: fed back, the lesson is corrected. W: recorded, shown to the reviewer.
 Severity = Literal["B", "R", "W"]
@@ -57,6 +59,13 @@ class Case:
     def texts(self) -> list[tuple[str, str]]:
         """Return every text of the lesson with its address."""
         return list(texts(self.lesson.model_dump(exclude_none=True)))
+
+    @cached_property
+    def taught(self) -> set[Fraction]:
+        """Return the numbers that a lesson teaches: 8 bits of a byte, the 95 °C of a reaction."""
+        told = [card.text for card in self.lesson.cards if isinstance(card, ExplainerCard)]
+        told += [*self.lesson.key_points, *self.lesson.keywords]
+        return {number for text in told for number in numbers_in(text)}
 
 
 @dataclass(frozen=True, slots=True)

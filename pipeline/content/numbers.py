@@ -13,6 +13,11 @@ _FEW_WORDS = 3
 _GROUPED = re.compile(r"(?<=\d)(?:,|\{,\}|[ \u00a0\u202f\u2009]|\\,)(?=\d{3}(?!\d))")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _ALONE = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?!\w)")
+_TEENS = ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_DIGITS = ["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+_SPELT = dict(zip([*_TEENS, *_TENS], [*range(13, 20), *range(20, 100, 10)], strict=True))
+_SPELLING = re.compile(rf"\b(?:({'|'.join(_TEENS)})|({'|'.join(_TENS)})(?:[- ]({'|'.join(_DIGITS[1:])}))?)\b")
 #: Digits of the longest number that is read.
 _LONGEST = 40
 #: Constants of the data sheet.
@@ -45,6 +50,13 @@ def brought_by(text: str) -> frozenset[Fraction]:
 def ungrouped(text: str) -> str:
     """Return a text whose thousands are not parted: 1,200 as 1200."""
     return _GROUPED.sub("", text)
+
+
+def numbers_spelt(text: str) -> set[Fraction]:
+    """Return the numbers from 13 to 99 that a text says in words: fourteen, twenty-five."""
+    return {
+        Fraction(_SPELT[teen or ten] + _DIGITS.index(digit)) for teen, ten, digit in _SPELLING.findall(text.lower())
+    }
 
 
 def numbers_in(text: str) -> list[Fraction]:

@@ -101,8 +101,12 @@ def _answers(where: str, item: Item, said: Mapping[str, Any], sign: str) -> list
         solution = said.get(where)
         if solution is None or not solution.options:
             return []
-        right = option_order(item).index(0) + 1
-        return [(where, item.options[0].text, solution.options == [right])]
+        right, key = option_order(item).index(0) + 1, item.options[0].text
+        # A number that contradicts the text beside it was miscounted.
+        texts = [_plain(option.text) for option in item.options]
+        miscounted = len(solution.options) == 1 and texts.count(_plain(solution.answer)) == 1
+        same = _plain(solution.answer) == _plain(key) if miscounted else solution.options == [right]
+        return [(where, key, same)]
     keys = (
         [(where, item.answer or "", item.ask)]
         if not item.parts
@@ -112,7 +116,7 @@ def _answers(where: str, item: Item, said: Mapping[str, Any], sign: str) -> list
     found: list[tuple[str, str, bool | None]] = []
     for place, key, ask in keys:
         if place in said:
-            answer = said[place].answer
+            answer = _last(said[place].answer, key, item)
             same = _plain(answer) in (_plain(key), *accepted) or same_answer(
                 *(in_pounds(text, sign) for text in (key, answer, ask))
             )
@@ -120,6 +124,13 @@ def _answers(where: str, item: Item, said: Mapping[str, Any], sign: str) -> list
                 same = False
             found.append((place, key, False if answer.lower().startswith(CANNOT) else same))
     return found
+
+
+def _last(answer: str, key: str, item: Item) -> str:
+    """Return an answer without the values before it that the item's own lines show: "y = 5x; y = 45" is y = 45."""
+    *before, last = answer.split("; ")
+    lines = [_plain(text) for line in (*item.working, *item.marks) for text in re.split(r"\\\(|\\\)|\n|, |: ", line)]
+    return last if before and "; " not in key and all(_plain(text) in lines for text in before) else answer
 
 
 #: Words of which one answer has one and a right one the other; and those that tell short answers apart.

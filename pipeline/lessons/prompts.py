@@ -53,7 +53,7 @@ def rule_tables(course: Mapping[str, Any]) -> dict[str, str]:
             row.rule for row in ROWS if row.rule and (calculators or row.check is not without_calculator)
         ),
         "notation_lines": _lines(notation.prompt_lines()),
-        "unit_lines": _lines(units.prompt_lines(region.currency, region.coin)),
+        "unit_lines": _lines(units.prompt_lines(region.currency, region.coin, customary="customary" in region.units)),
         "form_lines": "\n".join(forms.prompt_lines(region.coin_name)).replace("factorise", region.factorise),
         "figure_kinds": _lines(figure.prompt_lines()),
         "lesson_limits": "\n".join(_lesson_limits()),

@@ -184,20 +184,34 @@ _STOP = re.compile(
 )
 
 
+#: What follows the name of a quantity where a rate of it is asked: the cost per hour, the area in square yards per bag.
+_RATE = re.compile(r"\s*(?:in (?P<unit>[a-z ]+ per [a-z]+)|per\b)", re.IGNORECASE)
+
+
 def asked(question: str) -> Iterator[str]:
-    """Yield the quantities that a question asks for by their names."""
+    """Yield the quantities that a question asks for by their names; none for a rate, such as a cost per hour."""
     for match in _ASKED.finditer(question):
-        what = _STOP.split(match["what"], maxsplit=1)[0].strip().lower()
+        what = _STOP.split(match["what"], maxsplit=1)[0].rstrip()
+        if (rate := _RATE.match(match["what"], len(what))) and not (rate["unit"] and unit(rate["unit"])):
+            continue
+        what = what.strip().lower()
         for name, (_, words) in QUANTITIES.items() if not _OTHERS.search(what) else ():
             if re.search(rf"(?:^|\s)(?:{words.replace('.', '[.]')})$", what):
                 yield name
 
 
-def prompt_lines(currency: str, coin: str) -> list[str]:
-    """Return what the author is told about units; `currency`, `coin`: signs of the course's money, or ""."""
+def prompt_lines(currency: str, coin: str, customary: bool = False) -> list[str]:
+    """Return what the author is told about units.
+
+    Args:
+        currency: Sign of the course's money, or "".
+        coin: That of its coins, or "".
+        customary: Units of the United States are named, too.
+    """
+    own = "inches feet yards miles mph ounces lb gallons °F " if customary else ""
     symbols = (
         "m cm km m² cm³ litres ml g kg tonnes s min h days years m/s km/h m/s² N J W Pa A C V Ω F Hz T K °C ° % "
-        f"{currency} {coin}"
+        f"{own}{currency} {coin}"
     )
     before, behind = f"{currency} before, " if currency else "", f"{coin}, " if coin else ""
     return [

@@ -39,6 +39,19 @@ def case_of(item: Json, **entry: Any) -> Case:
     return Case(Lesson.model_validate(lesson), {**ENTRY, **entry}, course())
 
 
+def test_a_part_gives_its_letters_their_values() -> None:
+    part = {"expression": "part_a*10", "answer": "35", "ask": r"Write the equation, and find \(y\) for \(x=10\)."}
+    item = {
+        "tests": ["point 1"], "feedback": "One product gives every other value.", "marks": ["(a) divides", "(b) multiplies"],
+        "working": ["(a) Divide.\n\\(\\frac{14}{4}=3.5\\)", "(b) Put in 10.\n\\(y=3.5x=3.5\\times 10=35\\)"],
+        "parts": [{"expression": "14/4", "answer": "3.5", "ask": "Find the constant of proportionality."}, part],
+        "ask": r"In a proportional relationship, \(y=14\) when \(x=4\).",
+    }  # fmt: skip
+    assert not [fault for fault in checks_working.lines(case_of(item)) if "is not true" in fault.found]
+    item["parts"][1] = {**part, "ask": r"Write the equation, and find \(y\) for \(x=9\)."}
+    assert [fault for fault in checks_working.lines(case_of(item)) if "is not true" in fault.found]
+
+
 def found(case: Case) -> list[tuple[int, str]]:
     return [
         (number, fault.where.removeprefix("c8.q1."))

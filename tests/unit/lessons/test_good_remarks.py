@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -87,6 +88,20 @@ def test_an_example_of_ones_own_may_have_its_number_where_nothing_is_calculated(
     assert not grave(strangers("c1.q1", item(*asked, feedback=said), (), ()))
 
 
+def test_a_question_in_words_may_speak_of_what_an_explainer_teaches() -> None:
+    heat = item("What separates the strands?", "heat", feedback="At 95 °C the bonds break.")
+    assert grave(strangers("c1.q1", heat, (), (), {Fraction(72)}))
+    assert not grave(strangers("c1.q1", heat, (), (), {Fraction(95)}))
+    mass = item(*MASS, feedback="Remember that the bag is 365 g.")
+    assert grave(strangers("c1.q1", mass, (), (), {Fraction(365)}))
+
+
+@pytest.mark.parametrize(("text", "stands"), [("14", True), ("24", False), ("fourteen", True)])
+def test_a_number_in_words_may_be_accepted_in_figures(text: str, stands: bool) -> None:
+    found = grave(strangers("c1.q1", item("How old is Pablo?", "fourteen", more=[f"accept: {text}"]), (), ()))
+    assert not found if stands else found
+
+
 def test_a_changed_number_that_is_no_example_is_found_in_words_too() -> None:
     assert grave(strangers("c1.q1", item(*TYPES, feedback="The car is 14.2 metres long."), (), ()))
     assert grave(strangers("c1.q1", item(*MASS, feedback="A bag such as 365 g is heavy."), (), ()))
@@ -161,6 +176,10 @@ def test_a_hint_may_hold_a_fact(answer: str, hint: str, stands: bool) -> None:
         ("The hypotenuse is longer than each of the other sides.",
          "The hypotenuse is shorter than each of the other sides.", False),
         ("A trolley of more mass needs a larger force.", "A trolley of more mass needs a smaller force.", False),
+        ("A verb after it stays an infinitive and needs gusta: me gusta nadar.",
+         "Before a verb use gusta and the infinitive: me gusta nadar.", True),
+        ("Close the lid before you heat the sample.", "Close the lid after you heat the sample.", False),
+        ("Read the scale, then close the lid before it.", "Read the scale, then close the lid after it.", False),
     ],
 )  # fmt: skip
 def test_a_plain_twin_may_turn_a_comparison_round(text: str, plain: str, stands: bool) -> None:

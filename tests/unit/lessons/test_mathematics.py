@@ -161,6 +161,21 @@ def test_units_written_in_other_ways_are_one() -> None:
     assert units.printed("m s^{-2}") == "m s⁻²"
 
 
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ("Find the cost per hour of a rental of 2 hours.", []),
+        ("Find the area in square yards per bag.", []),
+        ("Find the distance per litre.", []),
+        ("Calculate the speed in metres per second.", ["speed"]),
+        ("Find the cost of one hour.", ["money"]),
+        ("Find the area in square metres.", ["area"]),
+    ],
+)
+def test_a_rate_is_another_quantity(asked: str, names: list[str]) -> None:
+    assert list(units.asked(asked)) == names
+
+
 def test_what_is_no_answer_is_not_judged() -> None:
     with pytest.raises(NotReadError):
         fault([statement("x^2=4")], read("y = 2"), "")
