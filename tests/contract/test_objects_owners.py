@@ -282,7 +282,7 @@ def test_owner_that_leaves_while_the_server_is_away_says_so_later(
     journal.close()
     proxy.mishap = lambda method, path: ""
     never = threading.Event()
-    for _ in range(500):
+    for _ in range(3000):
         found = bucket_of(store).get(keys.lease(run))
         if found is not None and "pid" not in json.loads(found.data):
             return

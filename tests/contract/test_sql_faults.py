@@ -261,7 +261,7 @@ def test_record_without_a_sync_is_seen_by_others_at_the_next_tick(
     run, journal = store.create(started(), [], at=AT)
     journal.append(2, [step(2)], sync=False)
     with harm.another(store) as other:
-        for _ in range(100):
+        for _ in range(3000):
             if seqs(other, run) == [1, 2]:
                 break
             SystemClock().wait(threading.Event(), 0.02)

@@ -160,7 +160,7 @@ def test_owner_that_leaves_while_the_database_is_away_says_so_later(
     run, journal = sql.create(started(), [], at=AT)
     with harm.away(monkeypatch):
         journal.close()
-    for _ in range(500):
+    for _ in range(3000):
         if harm.holder(sql, run) == "":
             return
         SystemClock().wait(threading.Event(), 0.02)
