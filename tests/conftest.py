@@ -21,9 +21,14 @@ from pipeline.clock import SystemClock
 from tests import tiers
 from tests.longest import FIRST, SOURCE_READERS, UNCOUNTED
 
-# How long an example takes says something about the machine, not about the code; and the build
-# server should find the same today as yesterday.
-hypothesis.settings.register_profile("project", deadline=None, derandomize=bool(os.environ.get("CI")))
+# How long an example takes, or is drawn, says something about the machine, not about the code; and the
+# build server should find the same today as yesterday.
+hypothesis.settings.register_profile(
+    "project",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("project")
 
 #: Variables that could hand a test somebody's account, or steer it away from its own settings.

@@ -313,7 +313,7 @@ def test_kill_while_the_provider_creates_a_batch_pays_it_once(
 
 def wait_until(made: Course, true: Callable[[], bool]) -> None:
     """Return when it is so."""
-    for _ in range(5000):
+    for _ in range(15_000):
         if true():
             return
         CLOCK.wait(made.server.stopping, 0.02)

@@ -110,7 +110,9 @@ def read(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
 
 
 @pytest.mark.parametrize("kind", range(5), ids=["head", "import", "journal", "account", "lock"])
-@settings(max_examples=trials(10, 40, 40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=trials(10, 40, 40), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_junk_in_any_field_of_a_document_is_one_bad_row_at_most(
     kind: int, data: st.DataObject, tmp_path: Path, read: Callable[..., str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.dot.conditions import compile_condition
@@ -16,7 +16,7 @@ from pipeline.dot.values import Duration, Value
 from pipeline.errors import GraphError
 
 T = TypeVar("T")
-CALM = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+CALM = settings(max_examples=150)
 
 WORDS = st.sampled_from(["a", "b1", "Start", "nodes", "graph_x", "EDGE2", "_", "é", "a.b", "my-node", "7", "node"])
 KEYS = st.sampled_from(["label", "human.default_choice", "x", "b_c", "_a.b.c", "prompt-ref", "node", "graph"])
