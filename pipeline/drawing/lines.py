@@ -23,6 +23,8 @@ _PLACES = {
     "n": r"([-−]?\d+(?:\.\d+)?)",
     "name": r"(\S(?:.{0,38}\S)?)",
 }
+#: Other names of lines, shapes and solids: those of American English, and everyday ones.
+_ALSO = {"center": "centre", "width": "breadth", "trapezoid": "trapezium", "rectangular prism": "cuboid"}
 #: A figure whose words are longer is a text.
 LONGEST = 200
 _LONGEST_LABEL = 60
@@ -136,6 +138,8 @@ def _entry(raw: str, known: Sequence[Line]) -> FigureEntry:
     if len(raw) > LONGEST:
         raise FigureFault(f"'{raw[:40]}…' is too long")
     name, _, value = (part.strip() for part in raw.partition(":"))
+    if not any(line.pattern.match(name) for line in known):
+        name = re.sub(r"\b(?:center|width)\b", lambda found: _ALSO[found[0]], name)
     for line in known:
         if found := line.pattern.match(name):
             longest = LONGEST if line.many or line is TITLE or "|" in value or "(" in value else _LONGEST_LABEL
@@ -154,9 +158,10 @@ def choice(*allowed: str) -> Callable[[str], str]:
     """Return the reader of a word that must be one of those allowed."""
 
     def read_choice(value: str) -> str:
-        if value.lower() not in allowed:
+        word = value.lower() if value.lower() in allowed else _ALSO.get(value.lower(), "")
+        if word not in allowed:
             raise FigureFault(f"'{value}' is not one of {', '.join(allowed)}")
-        return value.lower()
+        return word
 
     return read_choice
 

@@ -101,7 +101,7 @@ def _base(names: Names, entry: FigureEntry) -> tuple[str, str]:
 
 
 def _named_shape(figure: FigureLines, names: Names) -> list[Relation]:
-    shape, count = figure.text("shape", "any"), len(names)
+    shape, count = figure.value("shape", "any"), len(names)
     sides = [(name, names[(n + 1) % count]) for n, name in enumerate(names)]
     right = [plane.angle(_three(names, (name,))[:3], 180 - 360 / count, True) for name in names[1:-1]]
     if shape == "regular":
@@ -138,7 +138,7 @@ def _walk(figure: FigureLines, names: Names, stretch: float) -> list[Point]:
     """Return corners found by walking round the shape: known turns and sides, the others guessed."""
     three = [(_three(names, named), size) for named, size in _angles(figure)]
     turns = {at: size for (_, at, _, inner), size in three if inner}
-    guesses = _TURNS.get(figure.text("shape", "any"), ()) if len(names) == 4 else ()
+    guesses = _TURNS.get(figure.value("shape", "any"), ()) if len(names) == 4 else ()
     usual_turns = dict(zip(names, guesses or (90,) * len(names), strict=True))
     guessed = sum(usual_turns[name] for name in names if name not in turns) or 1
     rest = ((len(names) - 2) * 180 - sum(turns.values())) / guessed
@@ -176,7 +176,7 @@ def _thin(at: list[Point]) -> None:
 def _turned(figure: FigureLines, names: Names, at: list[Point]) -> list[Point]:
     """Return the corners, the base level: opposite a height or the first corner, or beside a right angle."""
     heights, rights = figure.all("height from {P}"), plane.rights(figure)
-    base, upright = 0, figure.text("shape") in ("kite", "rhombus")
+    base, upright = 0, figure.value("shape") in ("kite", "rhombus")
     if len(names) == 3:
         base = names.index(rights[0][len(rights[0]) // 2]) if rights else 1
         base = names.index(_base(names, heights[0])[0]) if heights else base

@@ -24,7 +24,7 @@ _MEASURES = {
 
 def draw(figure: FigureLines, canvas: Canvas) -> None:
     """Check and draw a solid."""
-    solid = figure.text("solid")
+    solid = figure.value("solid")
     for entry in figure.entries:
         if isinstance(entry.value, Quantity) and entry.line.key != "{PQ}" and entry.line.key not in _MEASURES[solid]:
             raise FigureFault(f"a {solid} has no {entry.line.key}; it may have {', '.join(sorted(_MEASURES[solid]))}")

@@ -188,6 +188,26 @@ def test_the_description_names_what_is_given(lines: list[str], alt: str, numbers
     assert (drawing.alt(figure), drawing.numbers(figure)) == (alt, numbers)
 
 
+@pytest.mark.parametrize(
+    ("kind", "lines", "same", "alt"),
+    [
+        ("circle", ["center: O", "radius: 6 cm"], ["centre: O", "radius: 6 cm"], "6 cm"),
+        ("polygon", ["corners: A B C D", "shape: Trapezoid", "AB: 12 m", "DC: 7 m", "parallel: AB DC"],
+         ["corners: A B C D", "shape: trapezium", "AB: 12 m", "DC: 7 m", "parallel: AB DC"], "rapezoid"),
+        ("solid", ["solid: rectangular prism", "length: 8 cm", "width: 4 cm", "height: 3 cm"],
+         ["solid: cuboid", "length: 8 cm", "breadth: 4 cm", "height: 3 cm"], "Rectangular prism"),
+        ("solid", ["solid: Cube", "length: 8 cm"], ["solid: cube", "length: 8 cm"], "Cube"),
+    ],
+)  # fmt: skip
+def test_american_and_capital_words_draw_the_same(kind: str, lines: list[str], same: list[str], alt: str) -> None:
+    figure, other = {"kind": kind, "lines": lines}, {"kind": kind, "lines": same}
+    assert drawing.faults(figure) == drawing.faults(other) == []
+    assert re.sub("<title.*</title>", "", drawing.svg(figure, "f1")) == re.sub(
+        "<title.*</title>", "", drawing.svg(other, "f1")
+    )
+    assert alt in drawing.alt(figure)
+
+
 def test_an_equation_that_is_hidden_is_nowhere_told() -> None:
     figure = {
         "kind": "axes",
