@@ -24,6 +24,7 @@ from pipeline.store import availability
 from pipeline.store.address import parse_store_url
 from pipeline.store.base import Journal, Movable, Store
 from pipeline.store.recovery import recover
+from pipeline.store.sql import postgres as postgres_store
 from pipeline.store.url import open_account, open_store
 from tests.contract import harm
 from tests.journals import AT, StillClock, line, started
@@ -387,6 +388,25 @@ def test_value_that_is_never_answered_ends(store: Store, hanging: threading.Even
 
 def test_statement_that_takes_long_is_left_alone(store: Store) -> None:
     assert harm.ask(store, "SELECT pg_sleep(3), 7")[1] == 7
+
+
+def test_statement_that_the_server_knows_nothing_of_is_made_again(
+    cut_off: Store, cable: Cable, postgres: Postgres, postgresql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As where its machine was started again, and nobody has told the client.
+    assert harm.ask(cut_off, "SELECT 7") == (7,)
+    monkeypatch.setattr(postgres_store, "ANSWER_SECONDS", 0.5)
+    name = name_of(postgresql)
+    waits = f"FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = '{name}'"
+    with postgres.connect(name) as holder, ThreadPoolExecutor(1) as pool:
+        holder.execute("SELECT pg_advisory_lock(7)")
+        asked = pool.submit(harm.ask, cut_off, "SELECT pg_advisory_lock(7), 7")
+        while not postgres.execute("postgres", f"SELECT pid {waits}"):
+            assert not asked.done()
+        cable.hush()
+        postgres.execute("postgres", f"SELECT pg_terminate_backend(pid) {waits}")
+        holder.execute("SELECT pg_advisory_unlock(7)")
+        assert asked.result()[1] == 7
 
 
 def _silent_for() -> float:

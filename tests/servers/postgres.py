@@ -14,6 +14,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,11 +60,15 @@ class Postgres:
 
     def execute(self, name: str, sql: str) -> list[tuple[object, ...]]:
         """Run one statement beside the store's own connections."""
-        import psycopg
-
-        with psycopg.connect(self.url(name), autocommit=True) as link:
+        with self.connect(name) as link:
             cursor = link.execute(sql.encode())
             return cursor.fetchall() if cursor.description else []
+
+    def connect(self, name: str) -> Any:
+        """Return a connection of one's own."""
+        import psycopg
+
+        return psycopg.connect(self.url(name), autocommit=True)
 
     def _run(self, program: str, *arguments: str) -> None:
         # On a busy machine a start takes longer than the minute that pg_ctl would wait.
@@ -95,6 +100,8 @@ class Cable:
         self._target = port
         #: Bytes of the client → whether the connection is cut: "" (no), "before" or "after" the server has them.
         self.cut: Callable[[bytes], str] = lambda data: ""
+        #: Of each connection: set once its client hears no more from the server, not even that it is gone.
+        self._hushed: list[threading.Event] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -104,17 +111,26 @@ class Cable:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
+    def hush(self) -> None:
+        """Let the clients of all connections there are hear nothing more."""
+        for hushed in self._hushed:
+            hushed.set()
+
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
                 server = socket.create_connection(("127.0.0.1", self._target))
+                hushed = threading.Event()
+                self._hushed.append(hushed)
                 for pair in ((client, server, True), (server, client, False)):
-                    threading.Thread(target=self._pass, args=pair, daemon=True).start()
+                    threading.Thread(target=self._pass, args=(*pair, hushed), daemon=True).start()
 
-    def _pass(self, source: socket.socket, sink: socket.socket, up: bool) -> None:
+    def _pass(self, source: socket.socket, sink: socket.socket, up: bool, hushed: threading.Event) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 16):
+                if hushed.is_set() and not up:
+                    continue
                 cut = self.cut(data) if up else ""
                 if cut != "before":
                     sink.sendall(data)
@@ -126,6 +142,8 @@ class Cable:
                     for one in (source, sink):
                         one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     break
+        if hushed.is_set() and not up:
+            return
         for one in (source, sink):
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)

@@ -31,7 +31,7 @@ _ACTIVITY = "SELECT state FROM pg_stat_activity WHERE pid = %s"
 _READY = """SELECT current_setting('fsync'), version(),
   set_config('default_transaction_isolation', 'read committed', false),
   CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
-    THEN set_config('synchronous_commit', 'on', false) END"""
+    THEN set_config('synchronous_commit', 'on', false) END, pg_backend_pid()"""
 
 
 class PostgresLink(Link):
@@ -99,7 +99,8 @@ class PostgresDatabase(Database):
             link = PostgresLink(connected(lambda: made(dsn, prepare_threshold=None), self.errors))
         else:
             link = PostgresLink(made(dsn))
-        fsync, version, *_ = link.execute(_READY).fetchone()
+        fsync, version, *_, pid = link.execute(_READY).fetchone()
+        link.connection.direct = pid == link.connection.pgconn.backend_pid
         url = self.address.url
         try:
             if "(PGlite " in version and not self.address.single:
@@ -156,6 +157,8 @@ def _driver(single: bool) -> tuple[Any, tuple[type[BaseException], ...]]:
 
         #: Connects to ask what the server does; None where that is not possible.
         other: Callable[[], Any] | None = None
+        #: Nothing between passes statements on to processes of the server that it knows by other numbers.
+        direct = False
 
         def wait(self, gen: Any, *given: Any, **more: Any) -> Any:
             return super().wait(_watched(self, gen), *given, **more)
@@ -198,8 +201,11 @@ def _works(connection: Any) -> bool:
             state = other.execute(_ACTIVITY, (connection.pgconn.backend_pid,)).fetchone()
     except connection.Error:
         return False
+    if state is None:
+        # A server that was started again knows nothing of it.
+        return not connection.direct
     # Idle: its answer was sent, and is lost.
-    return state is None or not str(state[0]).startswith("idle")
+    return not str(state[0]).startswith("idle")
 
 
 #: SQLSTATEs of what another try may do: serialization failure, deadlock, no room for one more, a limit of time; the
