@@ -59,6 +59,8 @@ def test_lost_connection_is_said_and_mends_itself(root: Path, window: Window) ->
         expect(page.locator("#connection")).to_have_text("Live, record 3")
         page.reload()
         expect(page.locator("#connection")).to_have_text("Live, record 3")
+        # It would connect again to the server that goes now, and say so.
+        page.goto("about:blank")
     script.leave()
     # The console says that the connection was refused, rightly.
     window.errors[:] = [said for said in window.errors if "ERR_" not in said and "sse" not in said.lower()]
