@@ -24,7 +24,7 @@ from tests.servers.objects import Moto, environ
 from tests.servers.objects import moto as moto
 
 HERE = Path(__file__).parent
-_TURNS, _TURN_SECONDS = 3000, 0.02
+_TURNS, _TURN_SECONDS = 15_000, 0.02
 #: Children of a process that has imported what they need; see the fixture `forks`.
 FORKS = multiprocessing.get_context("forkserver")
 
@@ -67,7 +67,7 @@ class Coordinator:
 
     def ended(self) -> dict[str, Any]:
         """What its last line says, once it has ended."""
-        self.process.join(120)
+        self.process.join(300)
         # A line of a run that still goes on would be taken for its last one.
         assert not self.process.is_alive(), f"it has not ended: {self.out.read_text()}{self.whereabouts()}"
         lines = self.out.read_text().splitlines()
@@ -99,7 +99,7 @@ class Fleet:
             self.port = _free_port()
         begun = {name: said for name in ("scheduler", "one", "two") if (said := self._begin(name))}
         for name, said in begun.items():
-            assert said.poll(60), (self.folder / f"{name}.log").read_text()[-2000:]
+            assert said.poll(300), (self.folder / f"{name}.log").read_text()[-2000:]
             assert said.recv().startswith("tcp://")
             said.close()
 
