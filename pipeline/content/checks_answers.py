@@ -125,12 +125,10 @@ def belongs(case: Case) -> Iterator[Fault]:
         given = _given(item, one)
         if one.expression and not _in_letters(one):
             used = numbers_in(_POWER_OF_TEN.sub("10", one.expression))
-            percent = {Fraction(found) for found in _PERCENT.findall(ungrouped(one.question))}
-            near = {near for n in percent for near in (n / 100, 1 + n / 100, abs(1 - n / 100), abs(100 - n), 100 + n)}
-            near |= {made for a, b in permutations(given, 2) for made in one_step(a, b)}
-            near |= {n * k for n in given for k in _TENS}
-            free = given | near | taught | FREE
+            free = given | taught | FREE
             strangers = [n for n in used if n not in free and not re.fullmatch("10*", str(n))]
+            near = _made_of(given, one.question) if strangers else ()
+            strangers = [n for n in strangers if n not in near]
             # The readings of a mean are those of the question.
             read = {n for found in checks_data.LISTS.findall(one.expression) for n in numbers_in(found)}
             strangers += sorted(read - given - taught - {*strangers})
@@ -160,6 +158,14 @@ def belongs(case: Case) -> Iterator[Fault]:
     yield from checks_data.slips(case)
     yield from checks_data.equations(case)
     yield from checks_data.conversions(case)
+
+
+def _made_of(given: set[Fraction], question: str) -> set[Fraction]:
+    """Return what one step makes of the numbers of a question: of two of them, of a percentage, by a power of ten."""
+    percent = {Fraction(found) for found in _PERCENT.findall(ungrouped(question))}
+    near = {near for n in percent for near in (n / 100, 1 + n / 100, abs(1 - n / 100), abs(100 - n), 100 + n)}
+    near |= {made for a, b in permutations(given, 2) for made in one_step(a, b)}
+    return near | {n * k for n in given for k in _TENS}
 
 
 def _in_letters(one: AskedPart) -> bool:

@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from pipeline.content.findings import Case, Fault
 from pipeline.content.lesson import Item
-from pipeline.content.numbers import CONSTANTS, FORMULA, OF_TIME, OF_UNITS, brought_by, without_formulas
+from pipeline.content.numbers import CONSTANTS, FORMULA, OF_TIME, OF_UNITS, brought_by, number_of, without_formulas
 from pipeline.content.question import AskedPart, asked, calculated
 from pipeline.drawing import figure
 from pipeline.maths import units
@@ -69,13 +70,14 @@ def data_of(text: str) -> list[Datum]:
 
 def value_of(match: re.Match[str]) -> Fraction:
     """Return the value of a number that was found."""
-    power = int((match[2] or "0").replace("−", "-"))
-    return Fraction(match[1].replace("{,}", "").replace(",", "")) * Fraction(10) ** max(-40, min(40, power))
+    number = number_of(match[1].replace("{,}", ""))
+    return number * Fraction(10) ** max(-40, min(40, int(match[2].replace("−", "-")))) if match[2] else number
 
 
-def values_in(text: str) -> list[Fraction]:
+@lru_cache(4_096)
+def values_in(text: str) -> tuple[Fraction, ...]:
     """Return the numbers of a text, each with its power of ten."""
-    return [value_of(match) for match in _NUMBER.finditer(text) if len(match[1]) < 40]
+    return tuple(value_of(match) for match in _NUMBER.finditer(text) if len(match[1]) < 40)
 
 
 def slips(case: Case) -> Iterator[Fault]:

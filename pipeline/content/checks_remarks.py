@@ -124,7 +124,7 @@ def strangers(
             free |= of_words | {Fraction(number.replace(",", "")) for number in _EXAMPLE.findall(words)}
         free |= {n for n in map(Fraction, _AFTERNOON.findall(words)) if n - 12 in there}
         told = [n for n in said if n > _SMALL or n.denominator > 1 or n in measured]
-        strange = [n for n in told if n not in there | free and not _rounds(n, there | ROUNDED)]
+        strange = [n for n in told if n not in there and n not in free and not _rounds(n, there | ROUNDED)]
         strange = [n for n in strange if ".more." not in at or not any(4 * abs(n - read) <= read for read in readings)]
         if not strange:
             continue

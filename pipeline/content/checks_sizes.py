@@ -10,6 +10,7 @@ from pipeline.maths import units
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s")
 _N = r"(?<![\d.,])(\d[\d,]*(?:\.\d+)?)"
+_DIGIT = re.compile(r"\d")
 #: People, and such as move or climb, whose height may be that above the ground.
 _STANDING = (
     "person|people|man|woman|boy|girl|child|pupil|student|teacher|adult|teenager|toddler|baby|nurse|farmer|friend|"
@@ -19,6 +20,7 @@ _PERSON = rf"(?:{_STANDING}|player|runner|swimmer|cyclist|skater|driver|climber|
 _SOMEBODY = rf"(?:{_PERSON}|[Hh]e|[Ss]he|who|{'|'.join(EVERY_PERSON)})"
 _A_MODEL = re.compile(r"\b(?:models?|toys?|dolls?|scale|statues?|drawings?|photo\w*|pictures?)\b", re.IGNORECASE)
 _LENGTH = r"(m|cm|mm|km|metres|centimetres|kilometres)\b(?![²³/])"
+_LONG = re.compile(r" (?:tall|high|long|wide)\b", re.IGNORECASE)
 #: What a thing of everyday measures at most and at least, in metres.
 _LENGTHS = {
     r"door": (0.1, 8), r"(?:pencil|pen|crayon)": (0.004, 0.4), r"(?:phone|mobile)": (0.03, 0.4), "book": (0.03, 0.8),
@@ -138,9 +140,11 @@ def impossible_answer(ask: str, value: float) -> str:
 
 def impossible(text: str) -> Iterator[str]:
     """Yield each size of a text that cannot be."""
+    if not _DIGIT.search(text):
+        return
     yield from _of_people(text)
-    for thing, (least, most) in _LENGTHS.items():
-        said = rf"\b{thing}\b (?:is|of height|of length|stands)? ?(?:about )?{_N}\s?{_LENGTH} (?:tall|high|long|wide)\b"
+    for thing, (least, most) in _LENGTHS.items() if _LONG.search(text) else ():
+        said = rf"\b{thing}\b (?:is|of height|of length|stands)? ?(?:about )?{_N}\s?{_LENGTH}{_LONG.pattern}"
         for match in re.finditer(said, text, re.IGNORECASE):
             if not least <= in_base(match[1], match[2]) <= most and not _A_MODEL.search(text):
                 yield match[0]
@@ -173,7 +177,7 @@ def _of_people(text: str) -> Iterator[str]:
         for match in re.finditer(pattern, text):
             if not 1.5 <= float(match[1].replace(",", "")) / (1 if match[2] == "kg" else 1000) <= 250:
                 yield match[0]
-    for sentence in _SENTENCE.split(text):
+    for sentence in _SENTENCE.split(text) if _SPEED.search(text) else ():
         movers = [most for mover, most in _SPEEDS.items() if re.search(rf"\b{mover}\b", sentence, re.IGNORECASE)]
         for match in _SPEED.finditer(sentence) if movers and not _FAST.search(sentence) else ():
             if in_base(match[1], match[2]) > max(movers):

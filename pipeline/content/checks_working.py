@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise, product
@@ -102,24 +103,24 @@ class WorkingSolution:
         said = f"{one.sides[0].text} = {one.sides[1].text}"
         return "" if holds else f"{said} does not follow from the formula of the question"
 
-    def values(self, *, words: bool = True) -> list[Value]:
-        """Return all values that the question, its working and its answers show; without words: in formulas only."""
-        found = list(self._in_formulas)
-        found += [Rational(n.numerator, n.denominator) for n in self.numbers if words]
-        for question in self.questions:
-            try:
-                if (value := question.value) is not None and not isinstance(value, tuple | list):
-                    found.append(value)
-            except EvaluationError:
-                continue
-        return list(dict.fromkeys(found))
+    @cached_property
+    def values(self) -> list[Value]:
+        """Return all values that the question, its working and its answers show, in formulas and in words."""
+        numbers = [Rational(n.numerator, n.denominator) for n in self.numbers]
+        return list(dict.fromkeys([*self.formula_values, *numbers]))
 
     @cached_property
-    def _in_formulas(self) -> list[Value]:
+    def formula_values(self) -> list[Value]:
+        """Return those of formulas, and what the calculations come to."""
         shown = [*self.given, *(one for line in self.read for one in line.statements)]
         shown += [one for question in self.questions for one in question.printed]
-        parts = [part for one in shown for side in one.sides for whole in side.node.walk() for part in _runs(whole)]
-        return [part.value for part in parts if _valued(part)]
+        nodes = dict.fromkeys(node for one in shown for side in one.sides for node in side.node.walk())
+        found = [part.value for node in nodes for part in _runs(node) if _valued(part)]
+        for question in self.questions:
+            with suppress(EvaluationError):
+                if (value := question.value) is not None and not isinstance(value, tuple | list):
+                    found.append(value)
+        return list(dict.fromkeys(found))
 
     def leads_to(self, question: AskedPart) -> bool:
         """Say whether a line shows the values of the answer; true where something was not read."""
@@ -220,15 +221,15 @@ def lines(case: Case) -> Iterator[Fault]:
         yield from _working(where, solution, item.working)
         yield from _marks(where, item, solution)
         yield from _accepted(where, item, solution)
-        yield from strangers(where, item, solution.values(words=False), solution.values(), case.taught)
+        yield from strangers(where, item, solution.formula_values, solution.values, case.taught)
         yield from slips(where, item)
-        yield from answers(where, item, solution.values())
+        yield from answers(where, item, solution.values)
         yield from _not_given(where, item, solution)
     for where, example in case.lesson.examples():
         solution = example_solution(case, where, example)
         yield from _working(where, solution, example.working)
         yield from _example(where, solution)
-        yield from strangers(where, example, solution.values(words=False), solution.values())
+        yield from strangers(where, example, solution.formula_values, solution.values)
         yield from slips(where, example)
         yield from _other_numbers(where, example, solution)
     yield from _equations(case)
@@ -348,7 +349,7 @@ def _marks(where: str, item: Item, solution: WorkingSolution) -> Iterator[Fault]
         if said := solution.untrue(line):
             yield Fault(f"{where}.marks.{place}", said, "what earns the mark, true as it stands")
             continue
-        known = solution.values() if known is None else known
+        known = solution.values if known is None else known
         unknown = [one for one in line.statements if not one.relations and not _known(one.sides[0], known)]
         # Of a ± one value may be meant.
         either = re.search(r"±|\\pm\b", earned) and len(unknown) < len(line.statements)
@@ -365,7 +366,7 @@ def _accepted(where: str, item: Item, solution: WorkingSolution) -> Iterator[Fau
     """Find a value in a formula of an accepted answer that neither the working nor the answer has."""
     if not all(line.whole for line in solution.read):
         return
-    known = solution.values()
+    known = solution.values
     for place, text in enumerate(item.more or (), 1):
         kind, _, said = text.partition(": ")
         if kind not in ("accept", "must") or NOT.search(said):

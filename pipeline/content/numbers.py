@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 FORMULA = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z]{3,}")
@@ -59,16 +60,20 @@ def numbers_spelt(text: str) -> set[Fraction]:
     }
 
 
-def numbers_in(text: str) -> list[Fraction]:
+@lru_cache(4_096)
+def numbers_in(text: str) -> tuple[Fraction, ...]:
     """Return the numbers that a text shows, in order, also those of 11x and x^2."""
-    return [Fraction(found) for found in _NUMBER.findall(ungrouped(text)) if len(found) < _LONGEST]
+    return tuple(number_of(found) for found in _NUMBER.findall(ungrouped(text)) if len(found) < _LONGEST)
 
 
-def numbers_alone(text: str) -> set[Fraction]:
+@lru_cache(4_096)
+def numbers_alone(text: str) -> frozenset[Fraction]:
     """Return the numbers of a text that no letter touches."""
-    return {number_of(found) for found in _ALONE.findall(text.replace("{,}", ",")) if len(found) < _LONGEST}
+    found = _ALONE.findall(text.replace("{,}", ","))
+    return frozenset(number_of(number) for number in found if len(number) < _LONGEST)
 
 
+@lru_cache(4_096)
 def number_of(text: str) -> Fraction:
     """Return the value of one number as printed, commas left out: "1,200" is 1200."""
     return Fraction(text.replace(",", ""))
