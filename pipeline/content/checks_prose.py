@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pipeline.content.checks_remarks import false_results
 from pipeline.content.findings import Fault
@@ -37,7 +38,7 @@ _WHERE = re.compile(r"\b(?:if|when|where|only|unless|equations?|lines?|solv\w+)\
 class Read:
     """Hold what was read of one printed text."""
 
-    statements: list[PrintedStatement]
+    statements: Sequence[PrintedStatement]
     #: All of its mathematics was read.
     whole: bool
 
@@ -56,7 +57,8 @@ def read_line(text: str, nouns: Set[str] = frozenset()) -> Read:
     return Read(found, whole)
 
 
-def formulas_in(text: str) -> tuple[list[PrintedStatement], bool]:
+@lru_cache(4_096)
+def formulas_in(text: str) -> tuple[Sequence[PrintedStatement], bool]:
     """Return what the formulas of a text say, and whether all of them were read."""
     found: list[PrintedStatement] = []
     whole = True
@@ -65,7 +67,7 @@ def formulas_in(text: str) -> tuple[list[PrintedStatement], bool]:
             found += read(f"\\({formula}\\)")
         except NotReadError:
             whole = False
-    return found, whole
+    return tuple(found), whole
 
 
 def false_prose(where: str, text: str, known: Lines) -> Iterator[Fault]:

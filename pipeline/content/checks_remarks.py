@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Set
 from fractions import Fraction
+from functools import lru_cache
 from itertools import permutations
 from typing import Any
 
@@ -227,6 +228,7 @@ def _steps(data: list[Fraction]) -> set[Fraction]:
     return found | {n**power for n in data if n < 10_000 for power in (2, 3)}
 
 
+@lru_cache(1_024)
 def _value(method: str) -> str:
     try:
         return f"{float(calculated(method, {})):.10g}"

@@ -46,7 +46,7 @@ class WorkingSolution:
         self.questions = questions
         self.nouns = nouns
         self.read = [read_line(line, nouns) for line in working]
-        given = [one for question in questions for one in question.task] + formulas_in(ask)[0]
+        given = [*(one for question in questions for one in question.task), *formulas_in(ask)[0]]
         # "Find y for x = 10" of a part, beside its expression.
         given += [one for question in questions if question.ask != ask for one in formulas_in(question.ask)[0]
                   if one.relations == ("=",) and len(names_of(one)) == 1 and one not in given]  # fmt: skip

@@ -387,12 +387,15 @@ def _solved(gap: Value, letter: str) -> list[Value]:
 @functools.lru_cache(1024)
 def follows(left: PrintedSide, right: PrintedSide, formula: PrintedStatement) -> bool:
     """Say whether an equation in letters holds wherever a formula holds."""
+    if (left.node, right.node) == (formula.sides[0].node, formula.sides[-1].node):
+        return True
     gap = formula.sides[0].node.value - formula.sides[-1].node.value
     names = sorted(names_of(formula))
     letter = min(names, key=lambda name: (gap.diff(Symbol(name), 2) != 0, name))
     found = _solved(gap, letter)
     tried = 0
-    for shift in range(len(_SAMPLES)):
+    # An equation in one letter has the same solution every time.
+    for shift in range(len(_SAMPLES) if len(names) > 1 else 2):
         at = {name: Integer(_SAMPLES[(place * 3 + shift) % 10]) for place, name in enumerate(names) if name != letter}
         try:
             value = found[0].subs({Symbol(name): number for name, number in at.items()})

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from pipeline.maths import units
 
+_DIGIT = re.compile(r"\d")
 _DIGITS = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _A, _B, _C = (rf"(?P<{name}>{_DIGITS})" for name in "abc")
 #: Words behind a number that make another of it: "3 million", "3 remainder 4", "12 tens", "2 plus 2", "1 pair".
@@ -22,6 +23,8 @@ _RESULT = rf"\s(?:is|are|makes?|equals?|gives?)\s(?:£\s?)?{_C}{_NO_MORE}(?!,?\s
 _TOTAL = (
     rf"£?{_C}{_NO_MORE}(?:\s?(?:[°%]|{units.PATTERN.pattern}))?(?=\s*(?:[.,;:)…]|$)|\s(?:in all|altogether|together)\b)"
 )
+#: What a sum stands behind.
+_BEHIND = r"(?:^|[,;:(…]\s*|\b(?:and|[Ss]o|that|[Bb]ecause|[Tt]hen|as|since|[Hh]ere)\s)"
 _SUMS: tuple[tuple[str, Callable[[Fraction, Fraction], Fraction]], ...] = (
     (rf"{_A}\s?(?:%|per cent)\sof\s(?:£\s?)?{_B}{_RESULT}", lambda a, b: a * b / 100),
     (rf"{_A}\sand\s{_B}\smakes?\s{_TOTAL}", lambda a, b: a + b),
@@ -38,6 +41,7 @@ _SUMS: tuple[tuple[str, Callable[[Fraction, Fraction], Fraction]], ...] = (
     (rf"\b[Tt]he cube root of {_B}(?P<a>){_RESULT}", lambda a, b: _whole_root(b, 3)),
     (rf"{_B}\ssquared(?P<a>){_RESULT}", lambda a, b: b * b),
 )
+_READ_SUMS = [(re.compile(_BEHIND + pattern), rule) for pattern, rule in _SUMS]
 #: "90°, 162° and 108°": three numbers or more.
 _MANY = re.compile(rf"(?<![\d.,] )(?:£?{_DIGITS}[°%]?(?:,| and|, and| plus)\s){{2,}}£?{_DIGITS}[°%]?")
 _MAKE = re.compile(rf"\s(?:together\s)?(?:makes?|add up to|come to|total)\s{_TOTAL}")
@@ -84,6 +88,8 @@ def _whole_root(value: Fraction, index: int) -> Fraction:
 
 def false_sums(sentence: str) -> Iterator[str]:
     """Yield the sums of a sentence that are not true: "20 % of 80 is 18"."""
+    if not _DIGIT.search(sentence):
+        return
     for many in _MANY.finditer(sentence):
         total = _MAKE.match(sentence, many.end())
         parts = [_value(number) for number in re.findall(_DIGITS, many[0])]
@@ -96,10 +102,8 @@ def false_sums(sentence: str) -> Iterator[str]:
         percent = _value(match["c"])
         if abs(Fraction(100, _NAMED[match["part"]]) - percent) > Fraction(1, 2):
             yield f"{match[0]} is not true"
-    for pattern, rule in _SUMS:
-        for match in re.finditer(
-            rf"(?:^|[,;:(…]\s*|\b(?:and|[Ss]o|that|[Bb]ecause|[Tt]hen|as|since|[Hh]ere)\s){pattern}", pairs
-        ):
+    for pattern, rule in _READ_SUMS:
+        for match in pattern.finditer(pairs):
             if _WHOLE.search(pairs[: match.start()]) and match[0].startswith("and "):
                 # "£68 and 15 % of £68 is £78.20": the sum begins before.
                 continue
