@@ -133,7 +133,7 @@ def belongs(case: Case) -> Iterator[Fault]:
             read = {n for found in checks_data.LISTS.findall(one.expression) for n in numbers_in(found)}
             strangers += sorted(read - given - taught - {*strangers})
             if len(used) == 1 and not re.search(r"[-+*/^(]", one.expression) and used[0] not in given:
-                strangers = used
+                strangers = [*used]
             if strangers and not (one.formulas and _agrees(replace(one, expression=""))):
                 yield Fault(
                     f"{one.where}.expression",

@@ -117,7 +117,7 @@ _SYMBOL = _alternatives({**_SYMBOLS, **_SAME})
 _POWER = r"(?:[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+|\^-?\d|\^\{-?\d\}|\ssquared|\scubed)"
 _ONE = rf"(?:(?:square|cubic)\s)?(?:{_SYMBOL}){_POWER}?(?![A-Za-z])"
 #: A unit as printed, at the place where it is matched.
-PATTERN = re.compile(rf"{_ONE}(?:\s?(?:/|·|per\s)\s?{_ONE}|\s{_ONE})*")
+PATTERN = re.compile(rf"{_ONE}(?:(?:\s?(?:/|·|per\s)\s?|\s){_ONE})*")
 _PIECE = re.compile(rf"(/|·|per\s)?\s?((?:square|cubic)\s)?({_SYMBOL})({_POWER})?(?![A-Za-z])")
 
 
