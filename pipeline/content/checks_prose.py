@@ -46,7 +46,8 @@ class Read:
 def read_line(text: str, nouns: Set[str] = frozenset()) -> Read:
     """Read a text: each line after its first as mathematics as a whole, else its formulas one by one."""
     told, *lines = _PART.sub("", text).split("\n")
-    found, whole = formulas_in(told)
+    shown, whole = formulas_in(told)
+    found = [*shown]
     for line in filter(None, lines):
         try:
             found += read(line, nouns)
