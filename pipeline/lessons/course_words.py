@@ -126,6 +126,7 @@ _WORDS = SubjectKind(
         ("what we do and why, a line break, the complete line of mathematics", "what we do and why"),
         ("all data, units, rounding and form it wants", "its source or text, and the form and length it wants"),
         ("e.g. added the squares only", "e.g. took a cause for a result"),
+        ("one natural setting for the examples", "where the matter of the points is met, or one natural setting"),
     ),
     unasked=frozenset({"calculate", "calculate in one step", "count", "solve", "derive", "prove", "show that"}),
 )

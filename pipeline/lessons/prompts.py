@@ -15,6 +15,7 @@ from pipeline.content import lesson, shape
 from pipeline.content.checks import ROWS
 from pipeline.content.checks_quantities import without_calculator
 from pipeline.content.fields import MATHS_COMMANDS, Words
+from pipeline.content.spelling import respelt
 from pipeline.drawing import figure
 from pipeline.errors import ConfigError
 from pipeline.files import read_regular
@@ -60,7 +61,7 @@ def rule_tables(course: Mapping[str, Any]) -> dict[str, str]:
         "maths_commands": " ".join(f"\\{name}" for name in sorted(MATHS_COMMANDS)),
     }
     # Schemas speak of any course: here their words become those of its region and its kind of subject.
-    other = [("natural setting", words["natural_setting"]), *kind_of(course).fields]
+    other = [*kind_of(course).fields, ("natural setting", words["natural_setting"])]
     for old, new in other if calculators else [*other, CALCULATORS]:
         tables = {name: text.replace(old, new) for name, text in tables.items()}
     return {name: _fill(name, text, _TABLE, words) for name, text in (words | tables).items()}
@@ -187,14 +188,19 @@ def load_prompts(course: Mapping[str, Any], folder: Path = _FOLDER) -> dict[str,
     if there != set(PLACEHOLDERS):
         wrong = ", ".join(sorted(there ^ set(PLACEHOLDERS)))
         raise ConfigError(f"{folder}: prompt files missing or unknown: {wrong}", code="invalid_prompt")
-    tables, currency = rule_tables(course), region_of(course).currency
+    tables, region = rule_tables(course), region_of(course)
     prompts = {}
     for name in PLACEHOLDERS:
         text = _text(folder / f"{name}.md")
-        # Money is written in pounds here, and in the money of the region there.
-        prompts[name] = _fill(name, text, _TABLE, tables).replace("£", currency)
+        # Here money is in pounds and spelling British, there both are those of the region.
+        prompts[name] = _respelt(_fill(name, text, _TABLE, tables).replace("£", region.currency), region.spelling)
         _check(name, prompts[name])
     return prompts
+
+
+def _respelt(text: str, spelling: str) -> str:
+    """Return a prompt in a spelling; the name of a card stays."""
+    return "modelling".join(respelt(part, spelling) for part in text.split("modelling"))
 
 
 def _text(path: Path) -> str:

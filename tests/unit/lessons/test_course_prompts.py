@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.content.cast import cast
 from pipeline.content.names import shown
+from pipeline.content.spelling import misspelt
 from pipeline.frameworks import FRAMEWORKS, REGIONS, SQA_LEVELS, Region
 from pipeline.lessons.asks import Asks
 from pipeline.lessons.catalogue import Catalogue
@@ -69,7 +70,8 @@ COURSES = [
      "£|pence|penny|British"),
     (made("mathematics", "year_9"), ["You write lessons for schools.", "describe, calculate, compare"], "£|penny"),
     (made("history", "grade_9", region="Kenya"),
-     ["schools in Kenya", "a town in Kenya", "its author and year", "write non_calc", "essay"],
+     ["schools in Kenya", "a town in Kenya", "its author and year", "write non_calc", "essay",
+      "context: 2 to 40 words; where the matter of the points is met"],
      "square number|£|whole roots|numbers fit"),
 ]  # fmt: skip
 
@@ -88,6 +90,16 @@ def test_prompts_of_a_course_speak_of_its_own_framework_region_and_subject(
         text for name, text in load_prompts(course.to_json()).items() if not name.startswith("examples_") or name == own
     )
     assert (re.findall(OF_SCOTLAND, prompts), re.findall(foreign, prompts)) == ([], [])
+
+
+def test_prompts_keep_the_spelling_that_they_ask_for() -> None:
+    prompts = load_prompts(made("mathematics", "grade_7", framework="Common Core").to_json())
+    assert {name: misspelt(text.replace("modelling", ""), "american") for name, text in prompts.items()} == {
+        name: None for name in prompts
+    }
+    assert ("explainer, modelling, check" in prompts["author"], "°F, $" in prompts["author"]) == (True, True)
+    home = load_prompts(made("mathematics", "ks3", framework="National Curriculum England").to_json())
+    assert ("3 litres" in home["author"], "°F" in home["author"]) == (True, False)
 
 
 @pytest.mark.parametrize("region", REGIONS)
