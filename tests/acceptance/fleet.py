@@ -7,7 +7,6 @@ import json
 import multiprocessing
 import os
 import signal
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -22,17 +21,12 @@ from tests.acceptance import fleet_member
 from tests.servers.billing import BillingServer
 from tests.servers.objects import Moto, environ
 from tests.servers.objects import moto as moto
+from tests.servers.ports import free_ports
 
 HERE = Path(__file__).parent
 _TURNS, _TURN_SECONDS = 15_000, 0.02
 #: Children of a process that has imported what they need; see the fixture `forks`.
 FORKS = multiprocessing.get_context("forkserver")
-
-
-def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 @dataclass
@@ -83,7 +77,7 @@ class Fleet:
     folder: Path
     env: dict[str, str]
     server: BillingServer
-    port: int = field(default_factory=_free_port)
+    port: int = field(default_factory=lambda: free_ports(1)[0])
     members: dict[str, BaseProcess] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=count)
 
@@ -96,7 +90,7 @@ class Fleet:
         if "scheduler" in self.members and not self.members["scheduler"].is_alive():
             # Its workers have lost it; they go with it.
             self.stop()
-            self.port = _free_port()
+            (self.port,) = free_ports(1)
         begun = {name: said for name in ("scheduler", "one", "two") if (said := self._begin(name))}
         for name, said in begun.items():
             assert said.poll(300), (self.folder / f"{name}.log").read_text()[-2000:]
