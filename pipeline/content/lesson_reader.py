@@ -103,6 +103,9 @@ def _finding(item: Any) -> Finding:
         return Finding(SHAPE, "R", where, _OFTEN[item["type"]], "")
     shown = repr(quoted(found)[:60]) if isinstance(found, (str, int, float)) else f"a {type(found).__name__}"
     said = _SAID.sub("", str(item["msg"]).replace(" after validation", ""))
+    if isinstance(found, str):
+        # A text of a list is measured like a list.
+        said = re.sub(r"\bitem(?=s?$)", "character", said)
     size = f" ({len(found)} characters)" if isinstance(found, str) and "character" in said else ""
     return Finding(SHAPE, _severity(item), where, f"{shown}{size}", said[:1].lower() + said[1:])
 
@@ -112,7 +115,7 @@ def _severity(item: Any) -> Severity:
     limits, found = item.get("ctx") or {}, item.get("input")
     if item["type"] == "words":
         size, low, high = count_words(str(found)), limits["low"], limits["high"]
-    elif item["type"] in ("string_too_short", "string_too_long"):
+    elif isinstance(found, str) and item["type"].endswith(("too_short", "too_long")):
         size, low, high = len(str(found)), limits.get("min_length", 0), limits.get("max_length", 10**6)
     else:
         return "R"

@@ -40,7 +40,12 @@ _SYMBOLS: dict[str, tuple[str, str]] = {
     "ly": ("9.4607e15", "m"), "mph": ("0.44704", "m s-1"),
     "inch": ("0.0254", "m"), "ft": ("0.3048", "m"), "yd": ("0.9144", "m"), "mile": ("1609.344", "m"),
     "oz": ("0.028349523125", "kg"), "lb": ("0.45359237", "kg"), "gallon": ("3.785411784e-3", "m3"),
-    "°F": ("0.5555555555555556", "K"),
+    "°F": ("0.5555555555555556", "K"), "dm": ("1e-1", "m"), "µg": ("1e-9", "kg"), "hPa": ("100", "kg m-1 s-2"),
+    "MPa": ("1e6", "kg m-1 s-2"), "atm": ("101325", "kg m-1 s-2"), "kcal": ("4184", "kg m2 s-2"),
+    "TWh": ("3.6e15", "kg m2 s-2"), "Wb": ("1", "kg m2 s-2 A-1"), "Bq": ("1", "decay s-1"),
+    "kBq": ("1e3", "decay s-1"), "MBq": ("1e6", "decay s-1"), "GBq": ("1e9", "decay s-1"), "Gy": ("1", "m2 s-2"),
+    "mGy": ("1e-3", "m2 s-2"), "Sv": ("1", "m2 s-2"), "mSv": ("1e-3", "m2 s-2"), "µSv": ("1e-6", "m2 s-2"),
+    "kbit": ("1e3", "bit"), "Mbit": ("1e6", "bit"), "Gbit": ("1e9", "bit"), "acre": ("4046.8564224", "m2"),
 }  # fmt: skip
 #: Words for symbols, in the singular and the plural.
 _WORDS = {
@@ -51,7 +56,8 @@ _WORDS = {
     "hertz": "Hz", "tesla": "T", "kelvin": "K", "degree": "°", "radian": "rad", "pound": "£", "mole": "mol",
     "bit": "bit", "byte": "byte", "light year": "ly", "pascal": "Pa",
     "meter": "m", "centimeter": "cm", "millimeter": "mm", "kilometer": "km", "liter": "l", "milliliter": "ml",
-    "yard": "yd", "mile": "mile", "ounce": "oz", "gallon": "gallon", "lb": "lb",
+    "yard": "yd", "mile": "mile", "acre": "acre", "becquerel": "Bq", "gray": "Gy",
+    "sievert": "Sv", "ounce": "oz", "gallon": "gallon", "lb": "lb",
 }  # fmt: skip
 _SAME = {
     **{word + ending: symbol for word, symbol in _WORDS.items() for ending in ("", "s")},

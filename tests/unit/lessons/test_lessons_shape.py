@@ -187,3 +187,12 @@ def test_addresses_name_every_text_and_lead_back_to_it() -> None:
 def test_a_lesson_is_read_once_for_its_checks_and_its_summary() -> None:
     data = {"cards": [{"kind": "explainer", "title": "Powers"}]}
     assert read_lesson(data) is read_lesson({"cards": [dict(data["cards"][0])]})
+
+
+@pytest.mark.parametrize(("length", "severity"), [(230, []), (250, ["W"]), (290, ["R"])])
+def test_the_length_of_a_text_in_a_list_is_judged_like_any_other(length: int, severity: list[str]) -> None:
+    lesson = fresh()
+    lesson["key_points"][0] = "x" * length
+    findings = [each for each in read_lesson(lesson).findings if each.where == "key_points.1"]
+    assert [each.severity for each in findings] == severity
+    assert all(each.line().endswith(f"({length} characters); wanted at most 240 characters") for each in findings)

@@ -12,6 +12,7 @@ from pipeline.content.findings import Finding
 from pipeline.drawing.values import axis
 from pipeline.lessons.patches import Patch, PatchScope, apply
 from pipeline.maths.statements import Lines
+from pipeline.maths.units import unit
 from tests.checking import Json, course
 from tests.small_lesson import fresh
 from tests.unit.lessons.test_checks import put
@@ -39,6 +40,7 @@ GOOD: list[tuple[int, str, Any]] = [
     (33, EXPLAINER, "When you inhale, your ribs move up and out. You inhale about 0.5 litres of air."),
     (33, EXPLAINER, "An alcohol has a hydroxyl group on one of its carbon atoms."),
     (33, EXPLAINER, "Farmers in the east grow oilseed rape."),
+    (5, QUESTION, computed("A source of 640 Bq halves its activity 3 times. Find it now.", "80 Bq", "640/2^3")),
 ]
 BAD: list[tuple[int, str, Any]] = [
     (19, QUESTION, computed("A mass of 6 kg fills 3 m³. Calculate its density.", "2", "6/3")),
@@ -124,3 +126,8 @@ def test_what_the_outcomes_name_takes_a_label() -> None:
 def test_a_percentage_that_is_worked_out_is_compared(line: str, true: bool | None) -> None:
     (one,) = read_line(f"Find it.\n{line}").statements
     assert Lines([]).verdicts(one)[0].truth is true
+
+
+@pytest.mark.parametrize("text", ["mol dm⁻³", "mGy", "µSv", "hPa", "µg", "Mbit/s", "kcal", "sieverts", "acres", "Wb"])
+def test_units_of_other_sciences_are_known(text: str) -> None:
+    assert unit(text)
