@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,17 @@ def read_text(path: str | Path, most: int) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"is not UTF-8 text (byte {error.start})") from None
+
+
+@contextlib.contextmanager
+def held(fd: int) -> Iterator[None]:
+    """Hold an open file's lock, and close it; the kernel frees it at death. Some network folders have no locks."""
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
 
 
 def create_new(path: str | Path, mode: int = 0o666) -> int:

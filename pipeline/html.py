@@ -10,6 +10,8 @@ from html import escape
 from pipeline.records.redaction import visible
 
 _VOID = frozenset({"br", "col", "hr", "link", "meta", "wbr"})
+#: Characters of a slug, at most.
+_SLUG = 48
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9:.-]*\Z")
 #: Characters that neither HTML nor UTF-8 can carry: controls, lone surrogates, non-characters.
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
@@ -91,7 +93,7 @@ def _attribute(name: str, value: object) -> str:
     return f' {name}="{escape(clean(value), quote=True)}"'
 
 
-def slug(title: str, limit: int = 48) -> str:
+def slug(title: str) -> str:
     """Return a file name part for a title: lower-case ASCII letters and digits, joined by hyphens.
 
     Cut at a word where it is too long; "lesson" where nothing is left.
@@ -100,7 +102,7 @@ def slug(title: str, limit: int = 48) -> str:
     words = re.findall(r"[a-z0-9]+", plain)
     kept = ""
     for word in words:
-        if kept and len(kept) + 1 + len(word) > limit:
+        if kept and len(kept) + 1 + len(word) > _SLUG:
             break
-        kept = f"{kept}-{word}" if kept else word[:limit]
+        kept = f"{kept}-{word}" if kept else word[:_SLUG]
     return kept or "lesson"

@@ -26,8 +26,6 @@ _STATUS = {
     "redo": "to be made again", "missing": "not made yet", "not_written": "not written",
     "failed": "✗ failed",
 }  # fmt: skip
-#: Choices that are flags.
-_FLAGS = ("approve", "keep", "take", "undo")
 
 
 @click.command("review")

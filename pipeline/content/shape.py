@@ -50,8 +50,8 @@ TIMING_SLACK = 5
 NOTES_WORDS = 120
 
 
-def rules(lesson_type: str = "") -> list[str]:
-    """Return every rule of this module in words; those of one type of lesson, or "" for all."""
+def rules() -> list[str]:
+    """Return every rule of this module in words."""
     counts = ", ".join(f"{kind} {low} to {high}" for kind, (low, high) in ITEMS.items())
     least = ", ".join(f"{number} {name}" for name, number in TEACH_LEAST.items())
     return [
@@ -61,7 +61,6 @@ def rules(lesson_type: str = "") -> list[str]:
             + (" and one to three cycles" if kind == "teach" else "")
             + f"; it may have {', '.join(sorted(ALLOWED[kind] - set(needed))) or 'no other card'}."
             for kind, needed in REQUIRED.items()
-            if lesson_type in ("", kind)
         ),
         f"A cycle is three cards that follow each other: {', '.join(CYCLE)}. There are as many explainer cards as "
         "entries in cycles, and the n-th explainer belongs to the n-th cycle. So a teach lesson with two cycles has "

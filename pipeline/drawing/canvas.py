@@ -45,11 +45,11 @@ def _advance(char: str) -> float:
     return 0.58 if ord(char) < 0x2E80 else 1.02
 
 
-def wrap(text: str, width: float, size: float = SIZE) -> list[str]:
+def wrap(text: str, width: float) -> list[str]:
     """Return the text in lines that fit a width, where its blanks allow."""
     lines: list[str] = []
     for word in text.split(" "):
-        if lines and width_of(f"{lines[-1]} {word}", size) <= width:
+        if lines and width_of(f"{lines[-1]} {word}") <= width:
             lines[-1] += f" {word}"
         else:
             lines.append(word)

@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 
 Residuals = Callable[[Sequence[float]], list[float]]
 _STEP = 1e-6
+_ROUNDS = 60
 
 
-def solve(start: Sequence[float], residuals: Residuals, rounds: int = 60) -> tuple[list[float], float]:
+def solve(start: Sequence[float], residuals: Residuals) -> tuple[list[float], float]:
     """Return values near the start whose residuals are least, and the largest of these."""
     at, damping = list(start), 1e-3
     now = residuals(at)
     cost = sum(one * one for one in now)
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         if cost < 1e-18 or damping > 1e9:
             break
         columns = [_change(at, place, now, residuals) for place in range(len(at))]

@@ -169,18 +169,14 @@ def audience(path: str) -> str:
     return TEACHER if whole.stem.endswith("-answers") else FORMATS[whole.parts[0]].audience
 
 
-def packed(files: Mapping[str, bytes], *, stored: Sequence[str] = ()) -> bytes:
-    """Return a zip archive of files in the order of their names, dated 1980.
-
-    Args:
-        stored: Files that come first, in this order and not compressed.
-    """
+def packed(files: Mapping[str, bytes]) -> bytes:
+    """Return a zip archive of files in the order of their names, dated 1980."""
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w") as archive:
-        for name in [*stored, *sorted(files.keys() - set(stored))]:
+        for name in sorted(files):
             entry = zipfile.ZipInfo(name, _DATE)
             entry.create_system, entry.external_attr = _UNIX, _MODE
-            entry.compress_type = zipfile.ZIP_STORED if name in stored else zipfile.ZIP_DEFLATED
+            entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, files[name], compresslevel=9)
     return whole.getvalue()
 

@@ -6,17 +6,15 @@ OUT/.exported.json                                   hashes of what was written,
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import PublishError
-from pipeline.files import parse_json, read_regular, replace_file
+from pipeline.files import held, parse_json, read_regular, replace_file
 from pipeline.publish.folder import writing
 from pipeline.records.structure import items, problem, table, text
 from pipeline.records.values import digest
@@ -51,7 +49,7 @@ def write(root: Path, files: Mapping[str, bytes], *, overwrite: bool = False) ->
     Raises:
         PublishError: The folder cannot be written; names what is in the way.
     """
-    with writing(root), _alone(root):
+    with writing(root), held(_lock(root)):
         record = _read(root)
         hashes = {name: digest(data) for name, data in files.items()}
         there = {name: found for name in files if (found := _hash(root / name)) is not None}
@@ -72,18 +70,10 @@ def write(root: Path, files: Mapping[str, bytes], *, overwrite: bool = False) ->
         return Written(new, kept, changed if overwrite else (), left)
 
 
-@contextlib.contextmanager
-def _alone(root: Path) -> Iterator[None]:
-    """Hold off other exports into the folder; the kernel lets go at death."""
+def _lock(root: Path) -> int:
+    """Make the folder and open it, so that other exports into it can be held off."""
     root.mkdir(parents=True, exist_ok=True)
-    lock = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        # Some network folders have no locks; each file is whole there as well.
-        with contextlib.suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
+    return os.open(root, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def _check_inside(root: Path, name: str) -> None:

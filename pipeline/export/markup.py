@@ -17,6 +17,8 @@ from pipeline.publish.questions import ShownQuestion, divided
 from pipeline.publish.tex import portable
 from pipeline.publish.view import CourseView, LessonView
 
+#: Characters of a title, at most.
+_SHORT = 60
 _EMPTY = re.compile(r"<(br|col|hr)(| [^>]*)>")
 #: What pages say to keyboards and readers; the XHTML of platforms has no place for it.
 _SCROLLS = re.compile(r'<div class="maths"[^>]*>')
@@ -122,10 +124,10 @@ def language(view: CourseView) -> str:
     return view.region.language
 
 
-def short(text: object, limit: int = 60) -> str:
+def short(text: object) -> str:
     """Return the first words of a text for a title."""
     whole = title(text)
-    return whole if len(whole) <= limit else whole[:limit].rsplit(" ", 1)[0] + " …"
+    return whole if len(whole) <= _SHORT else whole[:_SHORT].rsplit(" ", 1)[0] + " …"
 
 
 def stem(lesson: LessonView, asked: ShownQuestion, source: Callable[[Drawing], str]) -> str:

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 from pipeline.html import clean
 from pipeline.publish import mathml
+from pipeline.publish.tex import TexError
 
 _RAISED = dict(zip("0123456789+−=()nix", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱˣ", strict=True))
 _LOWERED = dict(zip("0123456789+−=()aeoxhklmnpst", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₒₓₕₖₗₘₙₚₛₜ", strict=True))
@@ -32,12 +33,9 @@ def plain(value: object) -> str:
 def formula(tex: str) -> str:
     """Return a formula as a line of characters."""
     try:
-        made = mathml.parse(tex)
-    except ValueError:
+        return re.sub(r"[ \u00a0]+", " ", _set(mathml.content(tex))).strip()
+    except TexError:
         return tex
-    content = ElementTree.fromstring(made).find("semantics/mrow")
-    assert content is not None
-    return re.sub(r"[ \u00a0]+", " ", _set(content)).strip()
 
 
 def _set(node: ElementTree.Element) -> str:

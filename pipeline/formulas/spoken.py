@@ -7,6 +7,7 @@ from functools import lru_cache
 from xml.etree import ElementTree
 
 from pipeline.publish import mathml
+from pipeline.publish.tex import TexError
 
 _SIGNS = {
     "+": "plus", "−": "minus", "×": "times", "÷": "divided by", "⋅": "times", "·": "times", "/": "over",
@@ -49,12 +50,9 @@ def words(tex: str) -> str:
         tex: Without delimiters.
     """
     try:
-        made = mathml.parse(tex)
-    except ValueError:
+        return _said(mathml.content(tex))
+    except TexError:
         return tex
-    content = ElementTree.fromstring(made).find("semantics/mrow")
-    assert content is not None
-    return _said(content)
 
 
 def _said(node: ElementTree.Element) -> str:

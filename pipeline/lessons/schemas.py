@@ -15,8 +15,8 @@ from pipeline.content.lesson import Calculator, LessonType
 OUTLINE_SCHEMA = ("outline", 1)
 ENTRY_SCHEMA = ("entry", 1)
 
-#: How many lessons a scheme may have.
-MIN_LESSONS, MAX_LESSONS, DEFAULT_LESSONS = 1, 120, 18
+#: How many lessons a scheme may have, and has where nobody says.
+MAX_LESSONS, DEFAULT_LESSONS = 120, 18
 
 
 class OutlineEntry(Part):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import re
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import PublishedFilesEdited, PublishError
-from pipeline.files import check_regular, create_new, open_regular, parse_json, read_regular, replace_file
+from pipeline.files import check_regular, create_new, held, open_regular, parse_json, read_regular, replace_file
 from pipeline.publish import manifest, site
 from pipeline.publish.base import Bundle, Receipt, Standing
 
@@ -73,7 +72,7 @@ class FolderPublisher:
         _check_files(files)
         made = manifest.make(bundle, files)
         shown, wanted = self.root / bundle.name, str(made["content_hash"])
-        with writing(self.root), self._alone(bundle.name):
+        with writing(self.root), held(self._lock(bundle.name)):
             current = self._current(bundle.name, overwrite)
             new = current is None or not _is_intact(current, wanted)
             if new:
@@ -169,20 +168,12 @@ class FolderPublisher:
             if folder.name == _BUILDING or not _changes(folder):
                 shutil.rmtree(folder)
 
-    @contextlib.contextmanager
-    def _alone(self, name: str) -> Iterator[None]:
-        """Hold off other publishes of a course; the kernel frees the lock at death."""
+    def _lock(self, name: str) -> int:
+        """Open the file whose lock holds off other publishes of a course."""
         versions = self._versions(name)
         versions.mkdir(parents=True, exist_ok=True)
         self._check_inside(versions)
-        lock = open_regular(versions / ".lock", os.O_RDWR | os.O_CREAT)
-        try:
-            # Some network folders have no locks; the switch is atomic there as well.
-            with contextlib.suppress(OSError):
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
+        return open_regular(versions / ".lock", os.O_RDWR | os.O_CREAT)
 
 
 @contextlib.contextmanager

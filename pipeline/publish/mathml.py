@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
+from xml.etree import ElementTree
 
 from pipeline.html import Html, el, join
 from pipeline.publish import tex as symbols
@@ -36,6 +37,17 @@ def parse(tex: str, *, block: bool = False) -> Html:
         display="block" if block else None,
         displaystyle="true" if tall and not block else None,
     )
+
+
+def content(tex: str) -> ElementTree.Element:
+    """Return what stands in the `math` element of an expression, without the annotation.
+
+    Raises:
+        TexError: As `parse`.
+    """
+    found = ElementTree.fromstring(parse(tex)).find("semantics/mrow")
+    assert found is not None
+    return found
 
 
 _DELIMITED = re.compile(r"\\\((?P<inline>.*?)\\\)|\\\[(?P<block>.*?)\\\]", re.DOTALL)

@@ -14,13 +14,10 @@ Check = Callable[[Any], str]
 MOST = 10**15
 
 
-def problem(value: Any, check: Check, name: str = "it") -> str:
+def problem(value: Any, check: Check) -> str:
     """Return why a value does not fit, as a clause that names the field; "" if it fits."""
-    return _named(check(value), name)
-
-
-def _named(found: str, name: str) -> str:
-    return found.removeprefix(".") if found.startswith(".") else found and name + found
+    found = check(value)
+    return found.removeprefix(".") if found.startswith(".") else found and f"it{found}"
 
 
 def text(value: Any) -> str:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from pipeline import environment
 from pipeline.app.run_index import RunIndex, RunNow, Watches
 from pipeline.app.stores import head_of, open_store
-from pipeline.clock import Clock, SystemClock
+from pipeline.clock import SystemClock
 from pipeline.records.run import RunState
 from pipeline.store.address import store_words
 from pipeline.store.base import Head, Store
@@ -41,14 +41,14 @@ class Click:
 class Desk:
     """What all pages share; any number of threads."""
 
-    def __init__(self, store_url: str | None = None, clock: Clock | None = None) -> None:
+    def __init__(self, store_url: str | None = None) -> None:
         """Look at a store.
 
         Args:
             store_url: As --store names it; None: the default one.
         """
         self.store_url = store_url
-        self.clock = clock or SystemClock()
+        self.clock = SystemClock()
         self._store = open_store(store_url or environment.default_store(), concurrency=0)
         self._watches = Watches(self._store, self.clock)
         #: Rows of all runs, for filters and counts.

@@ -6,7 +6,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -17,18 +16,9 @@ from pipeline.clock import SystemClock
 from tests.acceptance.dots import wait_for
 from tests.said import Cli
 from tests.servers.billing import BillingServer
-from tests.servers.lessons import answer
 
+pytestmark = pytest.mark.usefixtures("out")
 COURSE = ("lessons", "--subject", "mathematics", "--level", "national_5", "--lessons", "1", "--yes")
-
-
-@pytest.fixture
-def server(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BillingServer]:
-    monkeypatch.setenv("PIPELINE_OUT", str(root.parent / "site"))
-    with BillingServer(responder=answer) as made:
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody")
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", made.url)
-        yield made
 
 
 def test_limits_are_set_listed_and_removed(cli: Cli) -> None:

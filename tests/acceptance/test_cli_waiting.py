@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,8 @@ from tests.said import Cli
 from tests.servers.billing import BillingServer
 from tests.servers.lessons import answer
 
+pytestmark = pytest.mark.usefixtures("out")
 COURSE = ("lessons", "--subject", "maths", "--level", "N5", "--lessons", "2")
-
-
-@pytest.fixture
-def server(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BillingServer]:
-    monkeypatch.setenv("PIPELINE_OUT", str(root.parent / "site"))
-    with BillingServer(responder=answer) as made:
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody")
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", made.url)
-        yield made
 
 
 def test_batch_is_waited_for_asked_again_by_a_fork_and_remembered_once_it_is_cancelled(

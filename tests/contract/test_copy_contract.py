@@ -13,7 +13,7 @@ from pipeline.errors import RunNotFound
 from pipeline.records.budgets import Limit
 from pipeline.records.kinds import Gap, StepStarted
 from pipeline.records.values import digest
-from pipeline.store.base import Movable, Store
+from pipeline.store.base import Journal, Movable, Store
 from pipeline.store.copies import Copied, arriving, copy, copy_account
 from pipeline.store.files import FileStore
 from pipeline.store.integrity import check
@@ -47,6 +47,17 @@ def filled(store: Movable) -> None:
     journal.close()
 
 
+def grown(store: Movable) -> Journal:
+    """Let the second run go on by a step of its own and one of its sub-journal; return its open journal."""
+    journal = store.open(f"{RUN}_02")
+    journal.append(3, [line(3, StepStarted("sow#1")), ended(4)])
+    part = store.open(f"{RUN}_02/fan#1/left#2")
+    part.append(2, [line(2, StepStarted("write#2"))])
+    part.close()
+    journal.put_blob(b"more")
+    return journal
+
+
 def content(store: Movable) -> dict[str, object]:
     """All that a store holds, byte for byte."""
     held: dict[str, object] = {}
@@ -74,12 +85,7 @@ def test_copying_again_brings_only_what_is_new(place: Movable, other: FileStore,
     filled(place)
     list(copy(place, other, clock))
     assert [row.records for row in copy(place, other, clock)] == [0, 0]
-    journal = place.open(f"{RUN}_02")
-    journal.append(3, [line(3, StepStarted("sow#1")), ended(4)])
-    part = place.open(f"{RUN}_02/fan#1/left#2")
-    part.append(2, [line(2, StepStarted("write#2"))])
-    part.close()
-    journal.put_blob(b"more")
+    journal = grown(place)
     assert list(copy(place, other, clock)) == [Copied(RUN), Copied(f"{RUN}_02", 3, 1, owned=True)]
     journal.close()
     assert content(other) == content(place)
@@ -120,12 +126,7 @@ def test_another_run_of_the_same_name_is_left_alone(place: Movable, other: FileS
 def test_copy_that_has_gone_on_is_left_as_it_is(place: Movable, other: FileStore, clock: StillClock) -> None:
     filled(other)
     list(copy(other, place, clock))
-    journal = place.open(f"{RUN}_02")
-    journal.append(3, [line(3, StepStarted("sow#1")), ended(4)])
-    part = place.open(f"{RUN}_02/fan#1/left#2")
-    part.append(2, [line(2, StepStarted("write#2"))])
-    part.close()
-    journal.put_blob(b"more")
+    journal = grown(place)
     journal.close()
     before = content(place)
     assert list(copy(other, place, clock)) == [Copied(RUN), Copied(f"{RUN}_02", further=True)]

@@ -11,7 +11,6 @@ import argparse
 import json
 import select
 import socket
-import struct
 import sys
 import threading
 from collections.abc import Mapping
@@ -287,15 +286,6 @@ class _Handler(Handler):
             readable, _, _ = select.select([self.connection], [], [], 0.05)
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
                 return
-
-    def _cut(self, reset: bool = False) -> None:
-        """End the connection in the middle; a reset also throws away what the client has not read yet."""
-        self.close_connection = True
-        if reset:
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.connection.close()
-        else:
-            self.connection.shutdown(socket.SHUT_WR)
 
     def _status(self, mishap: Mishap) -> None:
         status, kind, code, wait, message = STATUSES[mishap.kind]

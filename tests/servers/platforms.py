@@ -8,7 +8,6 @@ import base64
 import http.client
 import json
 import re
-import socket
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
@@ -146,14 +145,6 @@ class _Handler(Handler):
             yield _amazon(data)
         else:
             yield from _chat(data, usage)
-
-    def _cut(self, reset: bool = False) -> None:
-        self.close_connection = True
-        if reset:
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.connection.close()
-        else:
-            self.connection.shutdown(socket.SHUT_WR)
 
     def _json(self, status: int, document: Any) -> None:
         self._send(status, "application/json", json.dumps(document).encode(), {})

@@ -22,8 +22,8 @@ _BANDS = (
 _NOT_IN_TITLES = re.compile(r"\blessons?\b|[?.&]", re.IGNORECASE)
 _WORK = "Show each line of working."
 _ALONE = "Work alone. Show each line of working."
-#: Questions of practice alone, least and most; of guided practice; marks of a short assessment.
-PRACTICE, GUIDED, ASSESSMENT_MARKS = (8, 12), 6, (10, 20)
+#: Questions of practice alone, least and most; marks of a short assessment.
+PRACTICE, ASSESSMENT_MARKS = (8, 12), (10, 20)
 #: Longest question that goes into a note to the teacher.
 _NOTE_ROOM = 200
 
