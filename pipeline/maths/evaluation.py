@@ -100,6 +100,7 @@ def same(left: Value, right: Value) -> bool:
     return is_zero(_subtract(left, right))
 
 
+@lru_cache(4_096)
 def names_in(text: str) -> frozenset[str]:
     """Return the names that an expression, or a text of relations, speaks of; functions and pi are none.
 
@@ -155,15 +156,16 @@ def parsed(text: str) -> ast.expr:
     if not _ALLOWED.fullmatch(source):
         strange = next(sign for sign in source if not _ALLOWED.fullmatch(sign))
         raise EvaluationError(f"{_short(text)}: {strange!r} is not allowed in an expression")
-    source = _NAME.sub(lambda found: found[0] if found[0] in _WORDS else found[0] + "_", source)
+    source = _NAME.sub(lambda found: found[0] if found[0] in _WORDS else found[0] + "_", source.replace("\n", " "))
     try:
-        tree = ast.parse(source.replace("\n", " "), mode="eval").body
+        tree = ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise EvaluationError(f"{_short(text)} is not an expression{_hint(text)}") from None
-    if sum(isinstance(node, ast.expr) for node in ast.walk(tree)) > MAX_NODES:
+    nodes, read = [*ast.walk(tree)], source.encode()
+    if sum(isinstance(node, ast.expr) for node in nodes) > MAX_NODES:
         raise EvaluationError(f"{_short(text)} has more than {MAX_NODES} parts")
-    for node in ast.walk(tree):
-        _check(node, source, text)
+    for node in nodes:
+        _check(node, read, text)
     return tree
 
 
@@ -175,10 +177,10 @@ def _hint(text: str) -> str:
     return ""
 
 
-def _check(node: ast.AST, source: str, text: str) -> None:
+def _check(node: ast.AST, source: bytes, text: str) -> None:
     """Refuse what is not of the language; put the exact number in the place of Python's."""
     if isinstance(node, ast.Constant):
-        digits = ast.get_source_segment(source, node) or ""
+        digits = source[node.col_offset : node.end_col_offset].decode()
         if not _NUMBER.fullmatch(digits):
             raise EvaluationError(f"{_short(text)}: {digits or node.value!r} is not a plain number")
         number = Fraction(digits)

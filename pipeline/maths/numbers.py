@@ -44,9 +44,9 @@ def symbolic(value: Any) -> Any:
         EvaluationError: It is a point, a list or a condition.
     """
     if isinstance(value, Fraction):
-        from sympy import Rational
+        import sympy
 
-        return Rational(value.numerator, value.denominator)
+        return sympy.Rational(value.numerator, value.denominator)
     if isinstance(value, bool | tuple | list):
         what = "a condition" if isinstance(value, bool) else "a point" if isinstance(value, tuple) else "a list"
         raise EvaluationError(f"one number is needed, not {what}")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import islice, product
 from math import prod
 
@@ -119,7 +120,7 @@ def identical(left: MathNode, right: MathNode) -> bool | None:
 
 def _samples(left: MathNode, right: MathNode, names: Sequence[str]) -> Iterator[tuple[Value, Value]]:
     for shift in range(len(_SAMPLES) if names else 1):
-        at = {name: Integer(_SAMPLES[(place * 3 + shift) % len(_SAMPLES)]) for place, name in enumerate(names)}
+        at = {name: Fraction(_SAMPLES[(place * 3 + shift) % len(_SAMPLES)]) for place, name in enumerate(names)}
         try:
             yield evaluate(left, at), evaluate(right, at)
         except NotReadError:

@@ -11,7 +11,7 @@ import pytest
 from pipeline.content import checks_answers, checks_prose, checks_remarks, checks_sizes, checks_working, numbers
 from pipeline.content.findings import Case
 from pipeline.content.lesson import Lesson
-from pipeline.maths import statements, sums
+from pipeline.maths import evaluation, statements, sums
 from pipeline.maths.notation import statement
 from tests.checking import course, lesson_of, scheme_of
 
@@ -97,3 +97,13 @@ def test_a_solution_in_one_letter_is_tried_at_two_places(monkeypatch: pytest.Mon
     assert statements.follows(left, right, statement("2q^2-11q+13=4"))
     assert sum(calls.values()) == 4
     assert not statements.follows(left, right, statement("2q^2-11q+14=4"))
+
+
+def test_an_expression_is_walked_once_and_its_names_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluation.parsed.cache_clear()
+    evaluation.names_in.cache_clear()
+    walks = counted(monkeypatch, evaluation.ast, "walk")
+    assert evaluation.names_in("2*q\n+ 3.50") == evaluation.names_in("2*q\n+ 3.50") == {"q"}
+    assert evaluation.evaluate("2*q\n+ 3.50", {"q": 4}) == 11.5
+    # To check it, and for its names.
+    assert sum(walks.values()) == 2
