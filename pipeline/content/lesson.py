@@ -238,7 +238,8 @@ class Lesson(Part):
         min_length=1, max_length=4, description="one fact each, in one sentence: no topic, aim or importance"
     )
     keywords: list[Annotated[Text, StringConstraints(pattern=r"^[^:]{2,30}: .{10,200}$")]] = Field(
-        max_length=5, description="term of 2 to 30 characters, colon, definition of 10 to 200 without the term itself"
+        max_length=5,
+        description="term of 2 to 30 characters, colon, definition of 10 to 200 without it; each is in an explainer",
     )
     misconceptions: list[Misconception] = Field(max_length=3)
     cycles: list[Cycle] = Field(max_length=3, description="as many as explainer cards; none where nothing is taught")
