@@ -33,7 +33,7 @@ BUDGETS = {
     "content": Budget(5_341, 11),
     "bank": Budget(900, 5),
     "maths": Budget(3_597, 6),
-    "drawing": Budget(3_275, 7),
+    "drawing": Budget(3_282, 7),
     "engine": Budget(9_220, 8),
     "formats": Budget(10_025, 8),
     "travel": Budget(2_200, 3),

@@ -72,9 +72,15 @@ class FigureEntry:
     places: tuple[str, ...]
     text: str
     value: Any
+    #: The author's word, where it is another than that of the line.
+    own: str = ""
 
     def said(self) -> str:
         """Return how the alt text says it."""
+        told = self._told()
+        return told.replace(_ALSO[self.own], self.own) if self.own else told
+
+    def _told(self) -> str:
         if self.line.say is not None:
             return self.line.say.format(*self.places, v=self.text)
         name = re.sub(r"\{\w+\}", "{}", self.line.key).format(*self.places)
@@ -138,8 +144,10 @@ def _entry(raw: str, known: Sequence[Line]) -> FigureEntry:
     if len(raw) > LONGEST:
         raise FigureFault(f"'{raw[:40]}…' is too long")
     name, _, value = (part.strip() for part in raw.partition(":"))
+    own = ""
     if not any(line.pattern.match(name) for line in known):
-        name = re.sub(r"\b(?:center|width)\b", lambda found: _ALSO[found[0]], name)
+        own = next((word for word in ("center", "width") if word in name.split()), "")
+        name = name.replace(own, _ALSO[own]) if own else name
     for line in known:
         if found := line.pattern.match(name):
             longest = LONGEST if line.many or line is TITLE or "|" in value or "(" in value else _LONGEST_LABEL
@@ -148,7 +156,7 @@ def _entry(raw: str, known: Sequence[Line]) -> FigureEntry:
             try:
                 read_value = line.read(value)
                 text = read_value.text if isinstance(read_value, (Quantity, Function)) else plain(value)
-                return FigureEntry(line, found.groups(), text, read_value)
+                return FigureEntry(line, found.groups(), text, read_value, own)
             except FigureFault as fault:
                 raise FigureFault(f"line '{name}': {fault}") from None
     raise FigureFault(f"no line '{name}' here; there are: {', '.join(dict.fromkeys(line.key for line in known))}")

@@ -191,11 +191,11 @@ def test_the_description_names_what_is_given(lines: list[str], alt: str, numbers
 @pytest.mark.parametrize(
     ("kind", "lines", "same", "alt"),
     [
-        ("circle", ["center: O", "radius: 6 cm"], ["centre: O", "radius: 6 cm"], "6 cm"),
+        ("circle", ["center: O", "radius: 6 cm"], ["centre: O", "radius: 6 cm"], "center O"),
         ("polygon", ["corners: A B C D", "shape: Trapezoid", "AB: 12 m", "DC: 7 m", "parallel: AB DC"],
          ["corners: A B C D", "shape: trapezium", "AB: 12 m", "DC: 7 m", "parallel: AB DC"], "rapezoid"),
         ("solid", ["solid: rectangular prism", "length: 8 cm", "width: 4 cm", "height: 3 cm"],
-         ["solid: cuboid", "length: 8 cm", "breadth: 4 cm", "height: 3 cm"], "Rectangular prism"),
+         ["solid: cuboid", "length: 8 cm", "breadth: 4 cm", "height: 3 cm"], "prism: length 8 cm, width 4 cm"),
         ("solid", ["solid: Cube", "length: 8 cm"], ["solid: cube", "length: 8 cm"], "Cube"),
     ],
 )  # fmt: skip
