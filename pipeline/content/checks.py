@@ -92,8 +92,8 @@ _OTHERS: Sequence[Row] = (
     Row(27, "R", CODE, "questions of practice get harder", checks_items.rising,
         "In guided and independent practice marks do not fall from question to question."),
     Row(28, "R", CODE, "keywords are defined without themselves, and used", checks_text.keywords,
-        "A keyword's definition does not hold the term; the term stands in an explainer, and better also in a "
-        "question."),
+        "A keyword's definition does not hold the term; the term stands in text or plain of an explainer, and better "
+        "also in a question."),
     Row(29, "R", CRITIC, "pupils of the level hold the misconception, and its correction says why it is wrong"),
     Row(30, "R", CODE, "spelling, money and units of the course's region", checks_text.usage, "[[rule_of_usage]]"),
     Row(31, "R", CODE, "nothing outside the page, no stray talk", checks_text.stray,

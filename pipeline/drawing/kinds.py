@@ -91,10 +91,11 @@ def _stem_rows(figure: FigureLines) -> Rows:
 
 
 def _table(figure: FigureLines) -> Rows:
-    """Return the rows; a row that has a name and one cell less than there are columns begins with its name."""
+    """Return the rows; one with a cell less than there are columns begins with its name, or year, unless counted."""
     heads = list(figure.value("columns", ()))
     rows = [entry for entry in figure.entries if entry.line.key.startswith("row")]
-    named = [entry.line.key == "row {name}" and len(entry.value) == len(heads) - 1 for entry in rows]
+    counted = [entry.places[:1] in ((), (str(place),)) for place, entry in enumerate(rows, 1)]
+    named = [not count and len(entry.value) == len(heads) - 1 for count, entry in zip(counted, rows, strict=True)]
     return heads, [[*entry.places[:name], *entry.value] for entry, name in zip(rows, named, strict=True)]
 
 

@@ -216,7 +216,7 @@ def prompt_lines(currency: str, coin: str, customary: bool = False) -> list[str]
     """
     own = "inches feet yards miles mph ounces lb gallons °F " if customary else ""
     symbols = (
-        "m cm km m² cm³ litres ml g kg tonnes s min h days years m/s km/h m/s² N J W Pa A C V Ω F Hz T K °C ° % "
+        "m cm km m² cm³ dm³ litres ml g kg tonnes s min h days years m/s km/h m/s² N J W Pa A C V Ω F Hz Bq T K °C ° % "
         f"{own}{currency} {coin}"
     )
     before, behind = f"{currency} before, " if currency else "", f"{coin}, " if coin else ""

@@ -9,6 +9,7 @@ import pytest
 from pipeline.content.checks import check_lesson
 from pipeline.content.checks_prose import read_line
 from pipeline.content.findings import Finding
+from pipeline.drawing.figure import table
 from pipeline.drawing.values import axis
 from pipeline.lessons.patches import Patch, PatchScope, apply
 from pipeline.maths.statements import Lines
@@ -131,3 +132,11 @@ def test_a_percentage_that_is_worked_out_is_compared(line: str, true: bool | Non
 @pytest.mark.parametrize("text", ["mol dm⁻³", "mGy", "µSv", "hPa", "µg", "Mbit/s", "kcal", "sieverts", "acres", "Wb"])
 def test_units_of_other_sciences_are_known(text: str) -> None:
     assert unit(text)
+
+
+def test_a_row_of_a_table_may_be_named_by_its_year() -> None:
+    rows = ("row 2010: 2", "row 2019: 5", "row walk: 4")
+    figure: Json = {"kind": "table", "lines": ["columns: year | tourists / million", *rows]}
+    assert table(figure)[1] == [["2010", "2"], ["2019", "5"], ["walk", "4"]]
+    # Rows that are only counted have all their cells.
+    assert table({**figure, "lines": [figure["lines"][0], "row 1: 2", "row 2: 5"]})[1] == [["2"], ["5"]]
