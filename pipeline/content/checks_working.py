@@ -382,6 +382,8 @@ def _known(side: PrintedSide, known: Sequence[Value]) -> bool:
     """Say whether a value, perhaps with the other sign or before it was rounded, is among others."""
     if not _valued(side.node) or hasattr(side.value, "shape"):
         return True
+    if side.value in known:
+        return True
     others = [other for other in known if not hasattr(other, "shape")]
     names = {symbol for one in (side.value, *others) for symbol in one.free_symbols}
     at = dict(zip(sorted(names, key=str), map(Integer, (7, 11, 5, 13, 17, 3, 19, 23)), strict=False))

@@ -194,11 +194,14 @@ def _plain(kind: Any) -> Any:
             return kind
 
 
+_CARD = _plain(Card)
+
+
 def _model(kind: Any, value: Any) -> type[BaseModel] | None:
     """Return the model that a value is to be of; of cards, by its kind."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return kind
-    if kind == _plain(Card):
+    if kind == _CARD:
         name = value.get("kind") if isinstance(value, dict) else None
         return _CARDS.get(str(name))
     return None

@@ -68,6 +68,15 @@ def test_values_of_a_solution_are_listed_once(case: Case) -> None:
     assert len(solution.values) == len(set(solution.values)) > 0
 
 
+def test_a_value_that_is_known_is_compared_no_further(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = counted(monkeypatch, checks_working, "_same_number")
+    right, rounded = statement("x^2+3").sides[0], statement("0.3").sides[0]
+    assert checks_working._known(right, [rounded.value, right.value])
+    assert not compared
+    assert not checks_working._known(right, [rounded.value])
+    assert compared
+
+
 def test_numbers_that_stand_in_the_question_are_not_combined(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = counted(monkeypatch, checks_answers, "permutations")
     list(checks_answers.belongs(case))
