@@ -27,20 +27,6 @@ TWO = "subject,level,lessons\nmathematics,national_5,2\nphysics,higher,1\n"
 
 
 @pytest.fixture
-def out(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PIPELINE_OUT", str(root.parent / "site"))
-    return root.parent / "site"
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BillingServer]:
-    with BillingServer(responder=answer) as made:
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody")
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", made.url)
-        yield made
-
-
-@pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIPELINE_MODEL", "offline")
 
