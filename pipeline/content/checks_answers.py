@@ -16,7 +16,7 @@ from pipeline.content import checks_data, checks_remarks, checks_working
 from pipeline.content.checks_prose import read_line
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import Item
-from pipeline.content.numbers import FREE, numbers_in, one_step, ungrouped, without_formulas
+from pipeline.content.numbers import FREE, brought_by, numbers_in, one_step, ungrouped, without_formulas
 from pipeline.content.question import AskedPart, asked, calculated, printed_like
 from pipeline.drawing import figure
 from pipeline.maths import forms
@@ -125,7 +125,7 @@ def belongs(case: Case) -> Iterator[Fault]:
         given = _given(item, one)
         if one.expression and not _in_letters(one):
             used = numbers_in(_POWER_OF_TEN.sub("10", one.expression))
-            free = given | taught | FREE
+            free = given | taught | FREE | brought_by(one.question)
             strangers = [n for n in used if n not in free and not re.fullmatch("10*", str(n))]
             near = _made_of(given, one.question) if strangers else ()
             strangers = [n for n in strangers if n not in near]
@@ -373,7 +373,8 @@ ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
      "part_a is the result of part (a)."),
     (6, "R", "a calculation belongs to its question", belongs,
      "Every number of expression stands in the question, its figure or an earlier part, or is taught in an explainer "
-     "(8 bits of a byte); free are numbers such as 2, 60, 100, 180, 360, 1000, and 1.05 or 0.85 for 5 % or 15 %. It is "
+     "(8 bits of a byte); free are numbers such as 2, 60, 100, 180, 360, 1000, 273 beside °C, and 1.05 or 0.85 for 5 % "
+     "or 15 %. It is "
      "the whole calculation, not its result. All data of the question are used, in units that go together. An "
      "equation in expression is that of ask."),
     (8, "B", "a multiple-choice question has exactly one right option", one_right,

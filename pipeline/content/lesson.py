@@ -206,7 +206,8 @@ class QuestionCard(Part):
         default=None,
         min_length=1,
         max_length=4,
-        description='of an exit ticket or assessment, best band first, marks and a colon: "4: Secure, go on."',
+        description="of an exit ticket or assessment, best band first, at most the marks of the card and a colon: "
+        '"4: Secure, go on."',
     )
 
 

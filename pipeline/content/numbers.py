@@ -36,6 +36,8 @@ _TIME = re.compile(
 _TURN = re.compile(
     r"°|\b(?:angle|turn|pie|triangle|circle|polygon|bearing|sector|arc|square|rectangle)s?\b", re.IGNORECASE
 )
+#: Nought degrees Celsius in kelvin.
+OF_KELVIN = frozenset(map(Fraction, (273, "273.15")))
 #: Numbers that need not stand in a question: those, and numbers of formulas and of the data sheet.
 FREE = (OF_TIME | OF_TURNS | OF_UNITS).union(
     (Fraction(n) for n in (0, 1, 2, 3, 4, 5, "0.5", "0.05", 50, 500)),
@@ -44,8 +46,9 @@ FREE = (OF_TIME | OF_TURNS | OF_UNITS).union(
 
 
 def brought_by(text: str) -> frozenset[Fraction]:
-    """Return the numbers that the words of a text bring along: those of time, of turns."""
-    return frozenset().union(OF_TIME if _TIME.search(text) else (), OF_TURNS if _TURN.search(text) else ())
+    """Return the numbers that the words of a text bring along: those of time, of turns, of temperatures."""
+    kelvin = OF_KELVIN if "°C" in text else ()
+    return frozenset().union(OF_TIME if _TIME.search(text) else (), OF_TURNS if _TURN.search(text) else (), kelvin)
 
 
 def ungrouped(text: str) -> str:

@@ -42,6 +42,11 @@ GOOD: list[tuple[int, str, Any]] = [
     (33, EXPLAINER, "An alcohol has a hydroxyl group on one of its carbon atoms."),
     (33, EXPLAINER, "Farmers in the east grow oilseed rape."),
     (5, QUESTION, computed("A source of 640 Bq halves its activity 3 times. Find it now.", "80 Bq", "640/2^3")),
+    (
+        6,
+        QUESTION,
+        computed("A gas at 27 °C is heated to 87 °C. Find the ratio of its pressures.", "1.2", "(87+273)/(27+273)"),
+    ),
 ]
 BAD: list[tuple[int, str, Any]] = [
     (19, QUESTION, computed("A mass of 6 kg fills 3 m³. Calculate its density.", "2", "6/3")),
@@ -54,6 +59,11 @@ BAD: list[tuple[int, str, Any]] = [
     (33, EXPLAINER, "Inhale the gas."),
     (33, EXPLAINER, "Rory drinks alcohol. It has a hydroxyl group."),
     (33, EXPLAINER, "The terrorists came at night."),
+    (
+        6,
+        QUESTION,
+        computed("A gas at 27 K is heated to 87 K. Find the ratio of its pressures.", "1.2", "(87+273)/(27+273)"),
+    ),
 ]
 
 
