@@ -175,7 +175,7 @@ def _continues(last: TextLine, row: TextLine, width: int) -> bool:
     Args:
         width: Of the page (characters), where lines were broken at it; else 0.
     """
-    if last.heading.startswith(("#", "bold")) or row.item or CODE_BEHIND.fullmatch(last.text):
+    if last.heading.startswith(("#", "bold", "capitals")) or row.item or CODE_BEHIND.fullmatch(last.text):
         return False
     is_open = last.text[-1] in ",(–/&" or last.text.rsplit(None, 1)[-1].casefold() in _GOES_ON
     if row.marker:
@@ -184,8 +184,7 @@ def _continues(last: TextLine, row: TextLine, width: int) -> bool:
     if _HYPHEN.search(last.text) and row.text[0].islower():
         return True
     if last.heading:
-        goes_on = row.text.isupper() if last.heading == "capitals" else row.lower
-        return goes_on and not row.gap and last.end > _NARROW
+        return row.lower and not row.gap and last.end > _NARROW
     if row.gap:
         return row.lower and (is_open or last.marker is not None) and last.text[-1] not in ".;:!?"
     if row.lower or row.text[0] in ",;)" or row.text.rstrip(".").isdecimal() or is_open:
