@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -111,7 +112,7 @@ def test_a_solution_in_one_letter_is_tried_at_two_places(monkeypatch: pytest.Mon
 def test_an_expression_is_walked_once_and_its_names_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     evaluation.parsed.cache_clear()
     evaluation.names_in.cache_clear()
-    walks = counted(monkeypatch, evaluation.ast, "walk")
+    walks = counted(monkeypatch, ast, "walk")
     assert evaluation.names_in("2*q\n+ 3.50") == evaluation.names_in("2*q\n+ 3.50") == {"q"}
     assert evaluation.evaluate("2*q\n+ 3.50", {"q": 4}) == 11.5
     # To check it, and for its names.
