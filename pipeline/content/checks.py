@@ -71,8 +71,9 @@ _OTHERS: Sequence[Row] = (
     Row(16, "R", CODE, "each mark is for something else; bands of a rubric fall within the total", checks_items.marks,
         "No text stands twice in marks. Marks that ask names are as many as those in marks. A question that says "
         '"state" carries 1 mark. A rubric begins with the highest band: "4: …", "2: …", "0: …", none above the marks '
-        "of its card. In a mock exam a card names its paper in component and has marks in the paper's ratio to "
-        "minutes: of 40 marks in 60 minutes, 20 in 30."),
+        "of its card; a number of marks in instructions is their sum, and a mark that more names is there. In a mock "
+        "exam a card names its paper in component and has marks in the paper's ratio to minutes: of 40 marks in 60 "
+        "minutes, 20 in 30."),
     Row(17, "R", CODE, "each mark says in words why it is given", checks_items.scheme,
         r'The first line of a mark says in words why it is given ("substitutes into the formula"); the second, after a '
         r'line break, what earns it here ("\(0.5\times 8\times 6\)").'
@@ -88,7 +89,8 @@ _OTHERS: Sequence[Row] = (
         "prior says what pupils need to start: no point of the task and no key point stands there."),
     Row(26, "R", CODE, "no question twice, also with other names, and none that is a worked example",
         checks_text.repeats,
-        "No two items, and no item and worked example, ask the same but for names and places: change the numbers."),
+        "No two items, and no item and worked example, ask the same but for names, places and things, or in other "
+        "words: change the numbers."),
     Row(27, "R", CODE, "questions of practice get harder", checks_items.rising,
         "In guided and independent practice marks do not fall from question to question."),
     Row(28, "R", CODE, "keywords are defined without themselves, and used", checks_text.keywords,

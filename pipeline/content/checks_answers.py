@@ -254,8 +254,10 @@ def _same_print(one: AskedPart, other: AskedPart) -> bool:
 
 def methods(case: Case) -> Iterator[Fault]:
     """Check row 9: a wrong method gives the option beside it, and never the right answer."""
+    taught = case.taught
     for where, item in case.lesson.items():
         yield from checks_remarks.accepted(where, item)
+        yield from _reasons(where, item, taught)
         first = asked(where, item)[0]
         for place, option in enumerate(item.options or (), 1):
             if option.method and place > 1:
@@ -277,6 +279,32 @@ def methods(case: Case) -> Iterator[Fault]:
                 and _gives_the_answer(tried[0], item.expression or "")
             ):
                 yield Fault(at, f"{wrong.method} gives the right answer {tried[0].answer}", "a method that goes wrong")
+
+
+def _reasons(where: str, item: Item, taught: set[Fraction]) -> Iterator[Fault]:
+    """Find methods of other numbers than the question's, or other steps than their reason says; values without one."""
+    told = [(f"{where}.options.{n}", one.method, one.why) for n, one in enumerate(item.options or (), 1)]
+    told += [(f"{where}.wrong.{n}", one.method, one.error) for n, one in enumerate(item.wrong or (), 1)]
+    parts = asked(where, item)
+    known = {n for one in parts for text in (one.question, one.expression, one.answer) for n in numbers_in(text)}
+    for at, method, reason in told:
+        if not method:
+            continue
+        if said := checks_remarks.another_step(reason, method):
+            yield Fault(f"{at}.method", said, "a method and a reason that tell the same", also=(at,))
+        if item.figures or any(one.rounding or one.formulas or not one.expression for one in parts):
+            # What is rounded, drawn or a formula has more numbers in it than stand there.
+            continue
+        strange = set(numbers_in(_POWER_OF_TEN.sub("10", method))) - known - set(numbers_in(reason))
+        given = set().union(*(_given(item, one) for one in parts)) if strange else set()
+        if strange and (strange := strange - given - taught - FREE - _made_of(given, parts[-1].question)):
+            found = f"{', '.join(map(_plain, sorted(strange)))} is not in the question"
+            yield Fault(f"{at}.method", found, "a wrong calculation over the numbers of the question", also=(at,))
+    if item.expression and any(option.method for option in item.options or ()):
+        for place, option in enumerate(item.options or (), 1):
+            if place > 1 and not option.method and re.match(r"(?:\\\()?[-−£]?\d[^ ]*(?: [^ ]{1,8})?$", option.text):
+                at = f"{where}.options.{place}"
+                yield Fault(f"{at}.method", f"{option.text} comes from nowhere", "its wrong calculation", also=(at,))
 
 
 def _gives_the_answer(one: AskedPart, right: str) -> bool:
@@ -381,7 +409,9 @@ ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
      "No other option equals the right one or another option in value."),
     (9, "R", "a wrong answer comes from its method", methods,
      "A wrong option's method gives the option's text, rounded as the question says; no method of a wrong answer gives "
-     "the right one. No text to reject is right, no text to accept wrong."),
+     "the right one. A wrong option that is a value has its method where the right one has its expression. A method "
+     "has numbers of the question or of its reason, and does what its reason says first: added, subtracted, "
+     "multiplied, divided. No text to reject is right, no text to accept wrong."),
     (15, "R", "an answer has the rounding and the form that its question asks for", written,
      "An answer has the rounding and the form that the words of its question ask for (list above) and shows as many "
      "figures: 4.0 to two significant figures. A rounded answer needs such words in its question."),

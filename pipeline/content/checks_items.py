@@ -150,6 +150,27 @@ def _carried(where: str, item: Item) -> Iterator[Fault]:
             yield Fault(at, f"{said[0].strip()}, but there are {count} marks", "as many as in marks")
 
 
+#: Marks that a text counts: "the third mark", "the last two marks".
+_NTH_MARK = re.compile(r"\b(?:(first|second|third|fourth|fifth|sixth) mark|last (two|three|four|five) marks)\b", re.I)
+_NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6} | {
+    "two": 2, "three": 3, "four": 4, "five": 5
+}  # fmt: skip
+
+
+def _counted(case: Case) -> Iterator[Fault]:
+    """Yield where a text counts marks that are not there."""
+    for where, item in case.lesson.items():
+        for place, text in enumerate(item.more or (), 1):
+            if (said := _NTH_MARK.search(text)) and _NTH[(said[1] or said[2]).lower()] > len(item.marks):
+                found = f"{said[0]}, but there are {len(item.marks)} marks"
+                yield Fault(f"{where}.more.{place}", found, "marks that there are")
+    for number, card in enumerate(case.lesson.cards, 1):
+        total = sum(len(item.marks) for item in card.items) if isinstance(card, QuestionCard) else 0
+        said = re.search(r"\b(\d{1,3}) marks\b(?! (?:each|for|in each))", getattr(card, "instructions", None) or "")
+        if total and said and int(said[1]) != total:
+            yield Fault(f"c{number}.instructions", f"{said[0]}, but there are {total}", "as many as in marks")
+
+
 def marks(case: Case) -> Iterator[Fault]:
     """Check that marks of a question differ, "state" is worth one, and bands of a rubric fall within the total."""
     for where, item in case.lesson.items():
@@ -161,10 +182,11 @@ def marks(case: Case) -> Iterator[Fault]:
         if len(item.marks) > 1 and not item.parts and _ONE_MARK.match(item.ask):
             yield Fault(f"{where}.marks", f"{len(item.marks)} marks for {item.ask[:40]}", "1 mark", "W")
     yield from _papers(case)
+    yield from _counted(case)
     for number, card in enumerate(case.lesson.cards, 1):
         if isinstance(card, QuestionCard) and card.rubric:
-            limits = [int(band.split(":")[0]) for band in card.rubric]
             total = sum(len(item.marks) for item in card.items)
+            limits = [int(band.split(":")[0]) for band in card.rubric]
             if any(one <= two for one, two in pairwise(limits)) or limits[0] > total:
                 yield Fault(f"c{number}.rubric", f"bands from {limits} of {total} marks", "falling, within the total")
 

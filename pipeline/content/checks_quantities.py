@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 from pipeline.content.checks_answers import answer_at, numeric, questions
+from pipeline.content.checks_data import data_of
 from pipeline.content.checks_sizes import impossible, impossible_answer
 from pipeline.content.checks_working import taught
 from pipeline.content.findings import Case, Check, Fault, Severity
-from pipeline.content.lesson import Item, QuestionCard
-from pipeline.content.numbers import numbers_in
+from pipeline.content.lesson import Item, QuestionCard, WorkedExample
+from pipeline.content.numbers import FORMULA, numbers_in
 from pipeline.content.question import AskedPart
 from pipeline.maths import units
 from pipeline.maths.evaluation import EvaluationError
@@ -54,14 +56,13 @@ def _figures(value: Any) -> int:
 
 
 def _calculator(case: Case, where: str, item: Item) -> bool:
-    told = item.of("calculator")
-    if told:
-        return told[0].strip().lower() == "yes"
     card = case.lesson.cards[int(where[1:].partition(".")[0]) - 1]
     if isinstance(card, QuestionCard) and card.component:
         parts = (case.course.get("assessment") or {}).get("components", ())
         own = [part.get("calculator") for part in parts if part.get("id") == card.component]
         return not own or own[0] is not False
+    if told := item.of("calculator"):
+        return told[0].strip().lower() == "yes"
     return case.entry.get("calculator") == "calc"
 
 
@@ -80,6 +81,7 @@ _MEASURED = frozenset(units.QUANTITIES) - {"percentage", "angle", "amount of sub
 
 def fitting_units(case: Case) -> Iterator[Fault]:
     """Check row 19: the unit that is asked for, of the quantity that is asked for."""
+    yield from told_units(case)
     for item, one in questions(case):
         if len(one.printed) != 1 or (one.printed[0].sides[-1].node.letters and not one.expression):
             continue
@@ -127,6 +129,79 @@ def _named(text: str) -> list[str]:
 def _units(text: str) -> Iterator[str]:
     for match in re.finditer(rf"(?<=[\d)])\s?({units.PATTERN.pattern})|£", text):
         yield match[0].strip()
+
+
+#: Quantities whose names mean other things, too: a power of 2, a cost of 5 kg of apples.
+_VAGUE = frozenset(("money", "percentage", "temperature", "amount of substance", "power", "angle"))
+_NAMED = "|".join(words for name, (_, words) in units.QUANTITIES.items() if name not in _VAGUE).replace(".", "[.]")
+#: "the acceleration is 2 m/s", "velocity in m", "speed / m".
+_TOLD = re.compile(
+    rf"(?<!air )\b({_NAMED})"
+    r"(?:(?: is| was| are| of|:| =)(?: about| only| still| then)?\s(?:\\\([-−(]?\d(?:(?!\\\)).)*\\\)|[-−]?\d[\d.,]*)"
+    rf"| (?:is (?:measured )?)?in| /)\s({units.PATTERN.pattern})(?![\w²³⁻])",
+    re.IGNORECASE,
+)
+#: Texts that may say what is false, and such as are no sentences.
+_NO_FACTS = re.compile(r"\.(?:belief|error|non_example|watch_for|why|method|expression|options\.\d+\.text)$")
+
+
+def told_units(case: Case) -> Iterator[Fault]:
+    """Find quantities that a text gives in the unit of another, and numbers of a question in another unit than its."""
+    for where, text in case.texts:
+        for match in _TOLD.finditer(text) if not _NO_FACTS.search(where) else ():
+            known = units.unit(match[2])
+            wanted = next(n for n, (_, words) in units.QUANTITIES.items() if re.fullmatch(words, match[1], re.I))
+            mass = wanted == "force" and match[1].lower() == "weight"
+            # "the velocity at this time in m/s": what is measured in the unit stands before.
+            if wanted == "time" and " in " in match[0]:
+                continue
+            if known and known.quantity not in ("", "percentage", "money", wanted, "mass" if mass else wanted):
+                found = f"{match[0]}: {match[2]} is a unit of {known.quantity}"
+                yield Fault(where, found, f"a unit of {wanted}")
+    parts: list[tuple[str, Item | WorkedExample]] = [*case.lesson.items(), *case.lesson.examples()]
+    for where, part in parts:
+        yield from _other_units(where, part)
+
+
+_RATE = re.compile(r"\s?(?:in )?(?:each|every|per|an?|for|of)\b")
+
+
+def _other_units(where: str, part: Item | WorkedExample) -> Iterator[Fault]:
+    """Find the answer's number in the unit of another quantity, and one of the question in another of its units."""
+    pieces = [part, *(part.parts or ())] if isinstance(part, Item) else [part]
+    asked = " ; ".join(f"{piece.ask} ; {piece.answer or ''}" for piece in pieces)
+    given: dict[Any, set[Any]] = {}
+    for datum in data_of(asked):
+        if _kind(datum.unit):
+            given.setdefault(datum.value, set()).add(_kind(datum.unit))
+    answers = {_kind(datum.unit) for piece in pieces for datum in data_of(piece.answer or "")}
+    # Another quantity may have the same number: one that the working comes to, or that stands there alone.
+    free = {n for line in part.working for side in line.split("=")[1:] for n in numbers_in(side)[:1]}
+    results = {datum.value for piece in pieces for datum in data_of(piece.answer or "")} - {Fraction(0)}
+    free -= results
+    texts = [(f"{where}.working.{n}", line) for n, line in enumerate(part.working, 1)]
+    if isinstance(part, Item):
+        texts += [(f"{where}.feedback", part.feedback)]
+        texts += [(f"{where}.marks.{n}", text) for n, text in enumerate(part.marks, 1)]
+    for at, text in texts:
+        plain = FORMULA.sub("…", text)
+        for datum in data_of(plain):
+            seen, kind = given.get(datum.value), _kind(datum.unit)
+            rate = re.search(rf"{re.escape(datum.text)}\s?{re.escape(datum.unit)}{_RATE.pattern}", plain)
+            if not seen or not kind or kind in seen or rate or datum.value in free:
+                continue
+            scaled, alone = {bases for bases, _ in seen} == {kind[0]}, text.endswith(f"\n{datum.text} {datum.unit}")
+            if scaled or (alone and ".marks." in at and datum.value in results):
+                yield Fault(at, f"{datum.text} {datum.unit} has another unit in the question", "the unit of the number")
+        said = re.search(rf"\bwith (?:its|the) unit ({units.PATTERN.pattern})", text)
+        if said and answers and _kind(said[1]) not in answers:
+            yield Fault(at, f"{said[0]} is not that of the answer", "the unit of the answer")
+
+
+def _kind(text: str) -> Any:
+    known = units.unit(text)
+    measured = known and known.quantity not in ("temperature", "angle", "money", "percentage")
+    return (known.bases, known.factor) if known and measured else None
 
 
 _PEOPLE = (
@@ -200,7 +275,8 @@ ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
      '"calculator: yes".'),
     (19, "R", "units fit and are given", fitting_units,
      "The answer has the unit that the question names, or one of the quantity asked for: 24 cm² for an area, 12 m/s "
-     "for a velocity."),
+     "for a velocity. A quantity that any text names has a unit of its own (an acceleration of 2 m/s², not 2 m/s), and "
+     "a number of the question keeps its unit in working, marks and feedback."),
     (20, "R", "numbers make sense", sense,
      "People and things are whole, a probability is from 0 to 1, an efficiency at most 100 %; lengths, areas, volumes, "
      "masses, kinetic energies and frequencies are positive, two sides of a triangle longer than the third, shares of "

@@ -60,6 +60,9 @@ _OF_MISTAKES = re.compile(
 #: A bare value; questions whose answers are read off or estimated, so that others near it are accepted.
 _VALUE = re.compile(r"(?:\\\()?[-−£]{0,2}\d[^%a-z]*(?:[A-Za-zµΩ°][\w⁻²³/ ]{0,12})?(?:\\\))?$")
 _READ = re.compile(r"\b(?:estimate|about|approximately|graph|scale|measure|read|line of best fit)\b", re.IGNORECASE)
+#: Small numbers that count something, in words; what comes behind "which is".
+_IN_WORDS = ("four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_COMES_TO = re.compile(r"\b(?:which|that) (?:is|makes|gives) £?(\d[\d,]*(?:\.\d+)?)(?![\d.]*\d)")
 _LABEL = re.compile(r"^\([a-f]\)\s*")
 #: Questions whose answer is values in one order.
 _ORDER = re.compile(r"\b(?:order(?:ed|s)?|sort(?:ed|s)?|ascending|descending|rank(?:ed|s)?)\b", re.IGNORECASE)
@@ -102,10 +105,11 @@ def strangers(
         texts += [part.expression or ""]
         texts += [f"{one.ask} {one.expression} {_valued(one.answer)}" for one in part.parts or ()]
         texts += [f"{option.text} {option.method}" for option in part.options or ()]
-        texts += [f"{wrong.method} {_value(wrong.method)}" for wrong in part.wrong or ()]
+        texts += [wrong.method for wrong in part.wrong or ()]
     texts += [line for figure in part.figures or () for line in figure.lines]
-    there = {abs(n) for text in texts for n in [*numbers_alone(text), *values_in(text)]}
-    by_formulas, by_words = there | _rationals(known), there | _rationals(worded)
+    printed = {abs(n) for text in texts for n in [*numbers_alone(text), *values_in(text)]}
+    by_formulas, by_words = printed | _rationals(known), printed | _rationals(worded)
+    mistaken = {n for wrong in getattr(part, "wrong", None) or () for n in values_in(_value(wrong.method))}
     # What is said of a question may speak of its marks, not a mark of itself.
     in_marks = {abs(n) for text in getattr(part, "marks", ()) for n in [*numbers_alone(text), *values_in(text)]}
     is_calculated = _is_calculated(part)
@@ -118,6 +122,7 @@ def strangers(
     for at, text, severity in _said(where, part):
         there = by_words if ".marks." in at else (by_formulas if ".working." in at else by_words) | in_marks
         words = without_formulas(text, " … ")
+        there = there | (mistaken - {number_of(n) for n in _COMES_TO.findall(words) if ".feedback" in at})
         measured = {datum.value for datum in data_of(words)}
         said = numbers_alone(words)
         free = _OF_ALL | brought_by(words) | {Fraction(year) for year in a_year.findall(words)} - measured
@@ -125,12 +130,15 @@ def strangers(
             free |= of_words | {Fraction(number.replace(",", "")) for number in _EXAMPLE.findall(words)}
         free |= {n for n in map(Fraction, _AFTERNOON.findall(words)) if n - 12 in there}
         told = [n for n in said if n > _SMALL or n.denominator > 1 or n in measured]
+        counted = _counted(words, printed) if is_calculated and ".feedback" in at else set()
+        if small := sorted(counted and counted - there - free - {*told} - _steps(_data(part))):
+            yield Fault(at, f"{small[0]} stands nowhere else in the question", "numbers of the question", severity)
         strange = [n for n in told if n not in there and n not in free and not _rounds(n, there | ROUNDED)]
         strange = [n for n in strange if ".more." not in at or not any(4 * abs(n - read) <= read for read in readings)]
         if not strange:
             continue
         data = data or _data(part)
-        near = _near(there, percent="%" in part.ask) | _steps(data)
+        near = _near(printed, percent="%" in part.ask) | _steps(data)
         strange = [n for n in strange if n not in near]
         strange = [n for n in strange if n not in _steps([*data, *(said - {n})])]
         if strange:
@@ -138,6 +146,14 @@ def strangers(
             severity = "W" if part.figures and ".working." in at else severity
             listed = ", ".join(f"{float(n):.10g}" for n in sorted(strange))
             yield Fault(at, f"{listed} stands nowhere else in the question", "numbers of the question", severity)
+
+
+def _counted(words: str, printed: set[Fraction]) -> set[Fraction]:
+    """Return the numbers from 4 to 12 of a sentence, but factors of printed ones, and what a mistake leads to."""
+    if _OF_MISTAKES.search(words):
+        return set()
+    named = {Fraction(n) for n, word in enumerate(_IN_WORDS, 4) if re.search(rf"\b{word}\b", words, re.I)}
+    return {n for n in named | numbers_alone(words) if 3 < n <= _SMALL and not any(one % n == 0 for one in printed)}
 
 
 def _readings(where: str, part: Item | WorkedExample) -> set[Fraction]:
@@ -311,6 +327,23 @@ def told(where: str, item: Item) -> Iterator[Fault]:
                 severity: Severity = "R" if FORMULA.search(answer) or _CALLED_ANSWER.search(said) else "W"
                 found = f"the hint says the answer {answer}"
                 yield Fault(f"{where}.more.{place}", found, "help that leaves the work", severity)
+
+
+#: What somebody did by the words of an error -> the signs that do it; who adds −2 subtracts.
+_DID = (
+    ("added", "+-"), ("subtracted|took (?:\\w+ ){1,5}(?:off|away)", "-"), ("multiplied|squared|doubled", "*^"),
+    ("divided|halved", "/"),
+)  # fmt: skip
+_DONE = tuple((re.compile(rf"^(?:\([a-f]\) )?(?:You |The pupil )?(?:{did})\b", re.I), signs) for did, signs in _DID)
+
+
+def another_step(reason: str, method: str) -> str:
+    """Return what a reason says was done where its method does something else, "" for nothing."""
+    for pattern, signs in _DONE:
+        did, shares = pattern.search(reason), re.search(r"%|per cent|\b(?:only|interest|part|rate of)\b", reason)
+        if did and not shares and re.search(r"[-+*/^]", method) and not set(signs) & set(method):
+            return f"{did[0]!r}, but the method is {method}"
+    return ""
 
 
 def accepted(where: str, item: Item) -> Iterator[Fault]:

@@ -14,7 +14,7 @@ from pipeline.content.checks_aims import stems
 from pipeline.content.findings import Case, Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item
 from pipeline.content.levels import level_row
-from pipeline.content.numbers import without_formulas
+from pipeline.content.numbers import FORMULA, numbers_in, without_formulas
 from pipeline.content.spelling import misspelt
 from pipeline.frameworks import region_of
 from pipeline.publish import mathml
@@ -87,16 +87,35 @@ _RUN = 5
 
 def repeats(case: Case) -> Iterator[Fault]:
     """Check that no two questions, and no question and worked example, ask the same but for names and places."""
-    asked = [(f"{where}.ask", asked_words(item.model_dump(exclude_none=True))) for where, item in case.lesson.items()]
-    shown = [(where, asked_words(part.model_dump(exclude_none=True))) for where, part in case.lesson.examples()]
-    for index, (where, words) in enumerate(asked):
-        for other, before in [*shown, *asked[:index]]:
+    items = [(f"{where}.ask", item.model_dump(exclude_none=True)) for where, item in case.lesson.items()]
+    parts = [(where, part.model_dump(exclude_none=True)) for where, part in case.lesson.examples()]
+    asked, shown = ([(where, asked_words(one), sums_of(one)) for where, one in ones] for ones in (items, parts))
+    for index, (where, words, sums) in enumerate(asked):
+        for other, before, its_sums in [*shown, *asked[:index]]:
             if words == before:
                 yield Fault(where, f"the same question as {other}, names apart", "a question of its own")
+                break
+            if sums and sums == its_sums:
+                yield Fault(where, f"the numbers and the answer of {other} in other words", "numbers of its own")
                 break
             if _near(words, before):
                 yield Fault(where, f"nearly the same as {other}", "a different question", "W")
                 break
+
+
+def sums_of(item: Mapping[str, Any]) -> tuple[Sequence[Any], ...] | None:
+    """Return the formulas or numbers that a question or example gives and its answer's; None where they tell little."""
+    parts = item.get("parts", ())
+    given = " ".join([item["ask"], *_lines(item), *(part["ask"] for part in parts)])
+    # Where an example has no answer, it is what its last line comes to.
+    last = re.split(r"=|≈|\\approx", item["working"][-1])[-1]
+    answer = " ".join(part["answer"] for part in parts) or item.get("answer") or last
+    if options := item.get("options"):
+        answer = options[0]["text"]
+    formulas = tuple(sorted(re.sub(r"\s", "", found) for found in FORMULA.findall(given) if re.search(r"\d", found)))
+    numbers = tuple(sorted(n for n in numbers_in(given) if n > 1 or n.denominator > 1))
+    result = tuple(sorted(set(numbers_in(answer))))
+    return (formulas or numbers, result) if result and (formulas or len(numbers) > 1) else None
 
 
 def _near(one: Sequence[str], two: Sequence[str]) -> bool:
@@ -106,28 +125,31 @@ def _near(one: Sequence[str], two: Sequence[str]) -> bool:
 
 def asked_words(item: Mapping[str, Any]) -> list[str]:
     """Return the words and numbers of a question, figures and options included; names of people and towns are one."""
-    lines = [line for figure in item.get("figures", ()) for line in figure["lines"]]
     parts = [part["ask"] for part in item.get("parts", ())]
     options = sorted(option["text"] for option in item.get("options", ()))
-    text = NAME.sub("Name", " ".join([item["ask"], *lines, *parts, *options]))
+    text = NAME.sub("Name", " ".join([item["ask"], *_lines(item), *parts, *options]))
     return _WORD.findall(text.lower())
 
 
+def _lines(item: Mapping[str, Any]) -> list[str]:
+    return [line for figure in item.get("figures", ()) for line in figure["lines"]]
+
+
 def repeats_between(lessons: Mapping[int, Mapping[str, Any]]) -> Iterator[tuple[int, Fault]]:
-    """Find questions that an earlier lesson asked, in the same words or with other names.
+    """Find questions that an earlier lesson asked, in the same words, with other names or about other things.
 
     Yields:
         The order of the later lesson, and the fault.
     """
-    first: dict[tuple[str, ...], str] = {}
+    first: dict[Any, str] = {}
     for order, lesson in lessons.items():
-        mine: dict[tuple[str, ...], str] = {}
+        mine: dict[Any, str] = {}
         for number, card in enumerate(lesson["cards"], 1):
             for place, item in enumerate(card.get("items", ()), 1):
-                words, where = tuple(asked_words(item)), f"c{number}.q{place}"
-                if words in first:
-                    yield order, Fault(where, f"asks what {first[words]} asked: {item['ask'][:60]}", "a new question")
-                mine.setdefault(words, f"lesson {order} {where}")
+                keys, where = [tuple(asked_words(item)), *filter(None, [sums_of(item)])], f"c{number}.q{place}"
+                if before := next((first[key] for key in keys if key in first), ""):
+                    yield order, Fault(where, f"asks what {before} asked: {item['ask'][:60]}", "a new question")
+                mine |= {key: f"lesson {order} {where}" for key in keys if key not in mine}
         first = {**mine, **first}
 
 

@@ -13,7 +13,8 @@ _DIGITS = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _A, _B, _C = (rf"(?P<{name}>{_DIGITS})" for name in "abc")
 #: Words behind a number that make another of it: "3 million", "3 remainder 4", "12 tens", "2 plus 2", "1 pair".
 _OTHER = (
-    r"[%/×÷+−½¼¾⅓⅔]|(?:x|per cent|times|more|less|out|of|or|and|to|in|plus|minus|squared|cubed|divided|multiplied"
+    r"[%/×÷+−½¼¾⅓⅔]|(?:x|per cent|times|more|less|out|of|or|and(?!\s\d+\s(?:times|plus|minus|squared)\b)|to|in"
+    r"|plus|minus|squared|cubed|divided|multiplied"
     r"|remainder|with|rounded|tens|hundreds?|thousands?|millions?|billions?|dozens?|pairs?|wholes?|hal(?:f|ves)|thirds?|quarters?"
     r"|(?!months?\b)\w+ths?)\b"
 )

@@ -280,3 +280,29 @@ def test_a_number_that_is_used_twice_may_be_a_count() -> None:
     ask = "Two waves take 10 divisions of 10 ms. Calculate the frequency."
     case = case_of(question(ask, "20 Hz", r"\(2\div 0.1=20\) Hz", expression="2/(10*10/1000)"))
     assert not list(conversions(case))
+
+
+def test_a_question_of_a_paper_without_calculators_allows_none() -> None:
+    long = question(AREA.replace("6 cm by 4 cm", "6.137 cm by 4.219 cm"), "25.89 cm²", expression="6.137*4.219")
+    case = case_of({**long, "working": ["Multiply."], "more": ["calculator: yes"]})
+    assert not [fault for fault in checks_quantities.without_calculator(case) if "c8.q1" in fault.where]
+    case.lesson.cards[7].component = "p1"  # type: ignore[union-attr]
+    assert [fault for fault in checks_quantities.without_calculator(case) if "c8.q1" in fault.where]
+
+
+@pytest.mark.parametrize(
+    ("text", "stands"),
+    [
+        ("The acceleration is 2 m/s², and the velocity is 4 m/s.", True),
+        ("The air resistance of 500 N is a force.", True),
+        (r"The time: \(a=\frac{6}{3}=2\) m/s².", True),
+        ("The volume at 40 s is read off.", True),
+        ("The acceleration of 2 m/s is constant.", False),
+        (r"So the energy is \(3\times 4=12\) N.", False),
+        ("The axis shows the velocity in m.", False),
+    ],
+)
+def test_a_quantity_that_a_text_names_has_its_own_unit(text: str, stands: bool) -> None:
+    case = case_of(question(AREA, "24 cm²", r"\(6\times 4=24\)", expression="6*4"))
+    case.lesson.notes[0].text = text
+    assert bool(list(checks_quantities.told_units(case))) is not stands

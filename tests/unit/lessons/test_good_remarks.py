@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.content.checks_aims import aim
-from pipeline.content.checks_remarks import accepted, answers, false_results, strangers, told
+from pipeline.content.checks_remarks import accepted, another_step, answers, false_results, strangers, told
 from pipeline.content.checks_twins import twin
 from pipeline.content.findings import Case, Fault
 from pipeline.content.lesson import ExplainerCard, Item, Lesson, WorkedExample
@@ -234,3 +234,36 @@ def test_values_near_a_reading_are_accepted(text: str, stands: bool) -> None:
     found = grave(strangers("c1.q1", item(ask, "15", more=[f"accept: {text}"]), (), ()))
     assert not found if stands else found
     assert grave(strangers("c1.q1", item("How many larvae live there?", "15", more=[f"accept: {text}"]), (), ()))
+
+
+BEADS = ("Eight beads are 4 mm long together. Find the length of one bead in mm.", "0.5 mm")
+
+
+@pytest.mark.parametrize(
+    ("feedback", "stands"),
+    [
+        ("The eight beads share the 4 mm.", True),
+        ("There are three things to look at: the row, the bead and the unit.", True),
+        ("With 5 you would have forgotten a bead.", True),
+        ("The 6 beads share the 4 mm.", False),
+        ("The six beads share the 4 mm.", False),
+    ],
+)
+def test_small_numbers_of_feedback_are_those_of_the_question(feedback: str, stands: bool) -> None:
+    found = grave(strangers("c1.q1", item(*BEADS, expression="4/8", feedback=feedback), (), ()))
+    assert not found if stands else found
+
+
+@pytest.mark.parametrize(
+    ("reason", "method", "stands"),
+    [
+        ("added the indices", "m^(3-2)", True),
+        ("added 6 % as well", "80*1.06", True),
+        ("multiplied only the bottom by the root", "18/6", True),
+        ("Multiplied by the number", "42/1.2", False),
+        ("You subtracted the number", "42+1.2", False),
+        ("divided by the number", "42/1.2", True),
+    ],
+)
+def test_a_method_does_what_its_reason_says(reason: str, method: str, stands: bool) -> None:
+    assert bool(another_step(reason, method)) is not stands
