@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from pipeline.content.lesson import Lesson, Solutions
@@ -34,7 +36,7 @@ def test_what_only_the_drawing_tells_is_not_asked(hidden: str) -> None:
     assert not asked("best fit: y = 20*x", "label P: (1, 20)", f"hide: {hidden}")
 
 
-def compared(item: dict[str, object], *said: dict[str, object]) -> list[str]:
+def compared(item: Mapping[str, object], *said: Mapping[str, object]) -> list[str]:
     """Return what is found where somebody answers the first question of a lesson so."""
     lesson = fresh()
     lesson["cards"][0]["items"][0] = {"tests": ["prior 1"], "marks": ["works"], "feedback": "So it comes out.", **item}
