@@ -16,7 +16,7 @@ from pipeline.content import checks_data, checks_remarks, checks_working
 from pipeline.content.checks_prose import read_line
 from pipeline.content.findings import Case, Check, Fault, Severity
 from pipeline.content.lesson import Item
-from pipeline.content.numbers import FREE, brought_by, numbers_in, one_step, ungrouped, without_formulas
+from pipeline.content.numbers import FREE, brought_by, mixed_numbers, numbers_in, one_step, ungrouped, without_formulas
 from pipeline.content.question import AskedPart, asked, calculated, printed_like
 from pipeline.drawing import figure
 from pipeline.maths import forms
@@ -105,7 +105,7 @@ def _given(item: Item, one: AskedPart) -> set[Fraction]:
     for drawn in item.figures or ():
         texts += figure.numbers(drawn.model_dump())
     earlier = [part.answer for part in asked(one.where.partition("(")[0], item) if part.where < one.where]
-    found = {number for text in [*texts, *earlier] for number in numbers_in(text)}
+    found = {number for text in [*texts, *earlier] for number in (*numbers_in(text), *mixed_numbers(text))}
     for formula in one.formulas:
         value = formula.sides[0].node.value
         # 2 1/3 is 7/3, too.

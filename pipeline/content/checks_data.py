@@ -35,7 +35,7 @@ _ROUNDED = re.compile(r"\b(?:significant|decimal|nearest)\b", re.IGNORECASE)
 #: Numbers that formulas bring along, whatever the data are.
 _OF_FORMULAS = frozenset(Fraction(n) for n in ("0", "1", "2", "0.5", "3", "4", "100"))
 #: A number of things, and words that make none of what stands before them.
-_COUNT = re.compile(r"(?<![\w.,£])(\d+) (?:equal |whole |black |blue |red )?([a-z]{3,})\b")
+_COUNT = re.compile(r"(?<![\w.,£/])(\d+) (?:equal |whole |black |blue |red )?([a-z]{3,})\b")
 _NO_THINGS = frozenset((
     "significant", "decimal", "figures", "times", "and", "per", "for", "from", "with", "out", "are", "more", "less",
     "than", "years",
@@ -61,6 +61,9 @@ def data_of(text: str) -> list[Datum]:
     plain = FORMULA.sub(lambda match: " " * len(match[0]), plain)
     found = []
     for match in _NUMBER.finditer(plain):
+        if plain[match.start() - 1 : match.start()] == "/":
+            # The lower number of 3/4 inch.
+            continue
         unit = _UNIT.match(plain, match.end())
         money = plain[: match.start()].rstrip().endswith("£")
         if (unit or money) and not _ROUNDED.search(plain[max(0, match.start() - 12) : match.end() + 24]):

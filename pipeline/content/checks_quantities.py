@@ -100,7 +100,10 @@ def _unit_fault(one: AskedPart, side: PrintedSide) -> str:
     quantities = [name for name in units.asked(one.ask) if name in _MEASURED]
     known = units.unit(side.unit)
     if not side.unit:
-        if side.node.kind == "vector" or re.search(r"\b(?:calculation|expression|formula|equation)\b", one.ask):
+        # A rate has a unit, be it one that is not known: 2 square yards per bag, £0.30 per ounce.
+        if re.search(r"\bper\b", one.answer) or side.node.kind == "vector":
+            return ""
+        if re.search(r"\b(?:calculation|expression|formula|equation)\b", one.ask):
             return ""
         if len(named) == 1 and not side.node.letters:
             return f"{one.answer} has no unit, asked in {named[0]}"

@@ -19,6 +19,7 @@ _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ni
 _DIGITS = ["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 _SPELT = dict(zip([*_TEENS, *_TENS], [*range(13, 20), *range(20, 100, 10)], strict=True))
 _SPELLING = re.compile(rf"\b(?:({'|'.join(_TEENS)})|({'|'.join(_TENS)})(?:[- ]({'|'.join(_DIGITS[1:])}))?)\b")
+_MIXED = re.compile(r"(?<![\d.,/])(?:(\d{1,9}) )?(\d{1,9})/(\d{1,9})(?![\d/])")
 #: Digits of the longest number that is read.
 _LONGEST = 40
 #: Constants of the data sheet.
@@ -64,6 +65,11 @@ def numbers_spelt(text: str) -> set[Fraction]:
 
 
 @lru_cache(4_096)
+def mixed_numbers(text: str) -> set[Fraction]:
+    """Return the values of the fractions and mixed numbers that a text prints beside formulas: 3 1/4 is 13/4."""
+    return {int(whole or 0) + Fraction(int(top), int(low)) for whole, top, low in _MIXED.findall(text) if int(low)}
+
+
 def numbers_in(text: str) -> tuple[Fraction, ...]:
     """Return the numbers that a text shows, in order, also those of 11x and x^2."""
     return tuple(number_of(found) for found in _NUMBER.findall(ungrouped(text)) if len(found) < _LONGEST)

@@ -321,6 +321,9 @@ def form_fault(question: str, statement: PrintedStatement) -> str | None:
         # 'By completing the square find the least height' asks for a number.
         if phrase.form in (factorised, expanded, completed_square, one_fraction) and not node.letters:
             continue
+        # 3 : 1 is a ratio in its simplest form, 3/1 no fraction in it.
+        if phrase.form is simplest and ":" in statement.sides[-1].text and _whole(node.parts[-1]) == 1:
+            continue
         if phrase.form and (reason := phrase.form(node)):
             return f"{reason} ({phrase.words})"
     return None

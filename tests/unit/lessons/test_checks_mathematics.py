@@ -70,6 +70,9 @@ OPTIONS = [
     {"text": "£48", "why": "You took 20 % off.", "method": "60*0.8"},
 ]
 COAT = "A coat costs £60 after 20 % was taken off. What was its price before?"
+MAP = "A map has a scale of 1/2 inch to 10 miles. Find the distance in miles for 3 1/4 inches."
+FLASKS = "In 3 of 12 flasks nothing grew. Give the ratio of those with growth to those without, in its simplest form."
+OUNCE = "Find the price of 12 oz for £3.60 in pounds per ounce."
 # One line a question.
 # ruff: noqa: E501
 RIGHT: list[Json] = [
@@ -83,6 +86,8 @@ RIGHT: list[Json] = [
     question(COAT, "", r"\(60\div 0.8=75\)", expression="60/0.8", options=OPTIONS),
     question(r"Work out \(6x+6\) when \(x=-3\).", "−12", r"\(6\times(-3)+6=-12\)"),
     question("How many pupils are two thirds of 36 pupils?", "24 pupils", r"\(\frac{2}{3}\times 36=24\)", expression="2/3*36"),
+    question(MAP, "65 miles", r"\(3.25\div 0.5\times 10=65\) miles", expression="3.25/0.5*10"),
+    question(FLASKS, "3 : 1", r"\(12-3=9\), \(9:3=3:1\)", expression="(12-3)/3"),
 ]  # fmt: skip
 WRONG: list[tuple[int, str, Json]] = [
     (5, "answer", question(AREA, "26 cm²", r"\(6\times 4=24\) cm²", expression="6*4")),
@@ -115,7 +120,14 @@ WRONG: list[tuple[int, str, Json]] = [
                             r"\(\frac{3+5+10}{3}=6\)", expression="mean(3, 5, 10)")),
     (20, "answer", question("5 pupils share 24 cards. How many tickets are 24 tickets for 5?", "4.8 tickets",
                             r"\(24\div 5=4.8\)", expression="24/5")),
+    (6, "expression", question(MAP, "77 miles", r"\(3.85\div 0.5\times 10=77\) miles", expression="3.85/0.5*10")),
+    (15, "answer", question(FLASKS, "9 : 3", r"\(12-3=9\), \(9:3=3\)", expression="(12-3)/3")),
+    (19, "answer", question(OUNCE, "0.30", r"\(3.60\div 12=0.30\)", expression="3.60/12")),
 ]  # fmt: skip
+
+
+def test_a_rate_in_a_unit_that_is_not_known_has_its_unit() -> None:
+    assert not found(case_of(question(OUNCE, "£0.30 per ounce", r"\(3.60\div 12=0.30\)", expression="3.60/12")))
 
 
 @pytest.mark.parametrize("item", RIGHT, ids=lambda item: str(item["ask"][:40]))
