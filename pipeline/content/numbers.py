@@ -38,7 +38,7 @@ _TURN = re.compile(
     r"°|\b(?:angle|turn|pie|triangle|circle|polygon|bearing|sector|arc|square|rectangle)s?\b", re.IGNORECASE
 )
 #: Nought degrees Celsius in kelvin.
-OF_KELVIN = frozenset(map(Fraction, (273, "273.15")))
+OF_KELVIN = frozenset(map(Fraction, ("273", "273.15")))
 #: Numbers that need not stand in a question: those, and numbers of formulas and of the data sheet.
 FREE = (OF_TIME | OF_TURNS | OF_UNITS).union(
     (Fraction(n) for n in (0, 1, 2, 3, 4, 5, "0.5", "0.05", 50, 500)),
