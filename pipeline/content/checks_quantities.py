@@ -217,7 +217,12 @@ _COUNTED = re.compile(rf"\bhow many (?:more )?(?:{_PEOPLE})\b", re.IGNORECASE)
 _CHANCE = re.compile(
     r"\b(?:calculate|find|what is|state|determine|work out|give|write down) the probability\b", re.IGNORECASE
 )
-_OLD = re.compile(r"\b(?:is|was|aged?)\s(\d{3,})(?:\syears\sold)?\b(?=\syears\sold|[,.])")
+_OLD = re.compile(
+    r"\b(?:(?:he|she|who|(?:wo)?man|person|(?:grand)?(?:mother|father)|teacher|aunt|uncle) (?:is|was)|aged?"
+    r"|(?:is|was)(?=.{4,8}years old))"
+    r"\s(\d{3,})(?=\syears\sold|[,.])",
+    re.IGNORECASE,
+)
 
 
 def sense(case: Case) -> Iterator[Fault]:

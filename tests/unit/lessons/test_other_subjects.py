@@ -47,6 +47,7 @@ GOOD: list[tuple[int, str, Any]] = [
         QUESTION,
         computed("A gas at 27 °C is heated to 87 °C. Find the ratio of its pressures.", "1.2", "(87+273)/(27+273)"),
     ),
+    (20, QUESTION, computed("Nominal pay is £2,200. The price index is 110. Find real pay.", "£2000", "2200/110*100")),
 ]
 BAD: list[tuple[int, str, Any]] = [
     (19, QUESTION, computed("A mass of 6 kg fills 3 m³. Calculate its density.", "2", "6/3")),
@@ -64,6 +65,9 @@ BAD: list[tuple[int, str, Any]] = [
         QUESTION,
         computed("A gas at 27 K is heated to 87 K. Find the ratio of its pressures.", "1.2", "(87+273)/(27+273)"),
     ),
+    (20, QUESTION, computed("My aunt is 140. She is 70 years older than I am. How old am I?", "70 years", "140-70")),
+    (20, QUESTION, computed("Isla is 140 years old. Rory is half as old. How old is he?", "70 years", "140/2")),
+    (20, QUESTION, computed("A man, aged 150, walks 3 km in 2 h. Find his speed.", "1.5 km/h", "3/2")),
 ]
 
 
