@@ -144,6 +144,8 @@ _TOLD = re.compile(
     rf"| (?:is (?:measured )?)?in| /)\s({units.PATTERN.pattern})(?![\w²³⁻])",
     re.IGNORECASE,
 )
+#: How much of a thing there is.
+_AMOUNTS = frozenset(("mass", "volume", "amount of substance", "length", "time", "power", "current", "voltage"))
 #: Texts that may say what is false, and such as are no sentences.
 _NO_FACTS = re.compile(r"\.(?:belief|error|non_example|watch_for|why|method|expression|options\.\d+\.text)$")
 
@@ -157,6 +159,10 @@ def told_units(case: Case) -> Iterator[Fault]:
             mass = wanted == "force" and match[1].lower() == "weight"
             # "the velocity at this time in m/s": what is measured in the unit stands before.
             if wanted == "time" and " in " in match[0]:
+                continue
+            # "the pressure of 2 mol", "a volume of 3 kg of ice": of a thing that is measured so.
+            the, more = text[: match.start()].lower().endswith("the "), text[match.end() :].startswith(" of ")
+            if " of " in match[0] and (the or more) and known and known.quantity in _AMOUNTS:
                 continue
             if known and known.quantity not in ("", "percentage", "money", wanted, "mass" if mass else wanted):
                 found = f"{match[0]}: {match[2]} is a unit of {known.quantity}"

@@ -48,6 +48,8 @@ GOOD: list[tuple[int, str, Any]] = [
         computed("A gas at 27 °C is heated to 87 °C. Find the ratio of its pressures.", "1.2", "(87+273)/(27+273)"),
     ),
     (20, QUESTION, computed("Nominal pay is £2,200. The price index is 110. Find real pay.", "£2000", "2200/110*100")),
+    (19, EXPLAINER, "Find the pressure of 2.0 mol of a gas, the mass of 25 cm³ of water and a volume of 3 kg of ice."),
+    (19, EXPLAINER, "A kilowatt-hour is the energy of 1000 W in an hour."),
 ]
 BAD: list[tuple[int, str, Any]] = [
     (19, QUESTION, computed("A mass of 6 kg fills 3 m³. Calculate its density.", "2", "6/3")),
@@ -68,6 +70,7 @@ BAD: list[tuple[int, str, Any]] = [
     (20, QUESTION, computed("My aunt is 140. She is 70 years older than I am. How old am I?", "70 years", "140-70")),
     (20, QUESTION, computed("Isla is 140 years old. Rory is half as old. How old is he?", "70 years", "140/2")),
     (20, QUESTION, computed("A man, aged 150, walks 3 km in 2 h. Find his speed.", "1.5 km/h", "3/2")),
+    (19, EXPLAINER, "It hits the wall with a force of 5 kg. A pressure of 2 mol acts on it."),
 ]
 
 
