@@ -340,7 +340,10 @@ _DONE = tuple((re.compile(rf"^(?:\([a-f]\) )?(?:You |The pupil )?(?:{did})\b", r
 def another_step(reason: str, method: str) -> str:
     """Return what a reason says was done where its method does something else, "" for nothing."""
     for pattern, signs in _DONE:
-        did, shares = pattern.search(reason), re.search(r"%|per cent|\b(?:only|interest|part|rate of)\b", reason)
+        did, shares = (
+            pattern.search(reason),
+            re.search(r"%|per cent|\b(?:only|interest|part|rate of|each|every)\b", reason),
+        )
         if did and not shares and re.search(r"[-+*/^]", method) and not set(signs) & set(method):
             return f"{did[0]!r}, but the method is {method}"
     return ""

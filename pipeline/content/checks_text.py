@@ -103,6 +103,10 @@ def repeats(case: Case) -> Iterator[Fault]:
                 break
 
 
+#: The bases of a strand, the letters of a code.
+_CODE = re.compile(r"\b[A-Z]{5,}\b")
+
+
 def sums_of(item: Mapping[str, Any]) -> tuple[Sequence[Any], ...] | None:
     """Return the formulas or numbers that a question or example gives and its answer's; None where they tell little."""
     parts = item.get("parts", ())
@@ -115,7 +119,8 @@ def sums_of(item: Mapping[str, Any]) -> tuple[Sequence[Any], ...] | None:
     formulas = tuple(sorted(re.sub(r"\s", "", found) for found in FORMULA.findall(given) if re.search(r"\d", found)))
     numbers = tuple(sorted(n for n in numbers_in(given) if n > 1 or n.denominator > 1))
     result = tuple(sorted(set(numbers_in(answer))))
-    return (formulas or numbers, result) if result and (formulas or len(numbers) > 1) else None
+    codes = tuple(sorted(_CODE.findall(given)))
+    return ((formulas or numbers) + codes, result) if result and (formulas or len(numbers) > 1) else None
 
 
 def _near(one: Sequence[str], two: Sequence[str]) -> bool:

@@ -36,9 +36,9 @@ _NEWER = {
 
 #: Offline courses, with the beginning of their content hash.
 COURSES = {
-    "mathematics national_5 18": "20b1f886cd10ec42",
-    "application_of_mathematics national_4 5": "c0bac51a93686a40",
-    "physics higher 5": "c95e266439453639",
+    "mathematics national_5 18": "4530e5e6afb132d6",
+    "application_of_mathematics national_4 5": "f255986d0915967d",
+    "physics higher 5": "1f2baa6979c16b43",
 }
 
 

@@ -41,7 +41,7 @@ def case_of(item: Json, **entry: Any) -> Case:
 
 def test_a_part_gives_its_letters_their_values() -> None:
     part = {"expression": "part_a*10", "answer": "35", "ask": r"Write the equation, and find \(y\) for \(x=10\)."}
-    item = {
+    item: Json = {
         "tests": ["point 1"], "feedback": "One product gives every other value.", "marks": ["(a) divides", "(b) multiplies"],
         "working": ["(a) Divide.\n\\(\\frac{14}{4}=3.5\\)", "(b) Put in 10.\n\\(y=3.5x=3.5\\times 10=35\\)"],
         "parts": [{"expression": "14/4", "answer": "3.5", "ask": "Find the constant of proportionality."}, part],

@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.content.checks_aims import aim
 from pipeline.content.checks_remarks import accepted, another_step, answers, false_results, strangers, told
+from pipeline.content.checks_text import sums_of
 from pipeline.content.checks_twins import twin
 from pipeline.content.findings import Case, Fault
 from pipeline.content.lesson import ExplainerCard, Item, Lesson, WorkedExample
@@ -260,6 +261,7 @@ def test_small_numbers_of_feedback_are_those_of_the_question(feedback: str, stan
         ("added the indices", "m^(3-2)", True),
         ("added 6 % as well", "80*1.06", True),
         ("multiplied only the bottom by the root", "18/6", True),
+        ("added 2 for each cycle", "2*6", True),
         ("Multiplied by the number", "42/1.2", False),
         ("You subtracted the number", "42+1.2", False),
         ("divided by the number", "42/1.2", True),
@@ -267,3 +269,11 @@ def test_small_numbers_of_feedback_are_those_of_the_question(feedback: str, stan
 )
 def test_a_method_does_what_its_reason_says(reason: str, method: str, stands: bool) -> None:
     assert bool(another_step(reason, method)) is not stands
+
+
+def test_strands_of_other_bases_are_other_questions() -> None:
+    one, two, same = (
+        item(f"One strand is 5' {bases} 3'. Write the other, with its ends.", answer).model_dump(exclude_none=True)
+        for bases, answer in (("ACGTT", "3' TGCAA 5'"), ("GTAAC", "3' CATTG 5'"), ("ACGTT", "3' TGCAA 5'"))
+    )
+    assert sums_of(one) == sums_of(same) != sums_of(two)
