@@ -63,6 +63,9 @@ def part_events(desk: Desk, request: Request, stream: StreamRoute) -> StreamingR
             if sent.get(name) != text:
                 sent[name] = text
                 changed.append(f'<hx-partial id="{name}" hx-swap="outerMorph">{text}</hx-partial>')
+        if run:
+            # Parts may tell of records that came meanwhile already: those are not told a second time.
+            seq = desk.watched(run).state.seq
         return _Look("".join(_message(seq, changed)), seq, ended)
 
     return _streamed(desk, look, _after(request), stream.every)
