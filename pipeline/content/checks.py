@@ -82,7 +82,8 @@ _OTHERS: Sequence[Row] = (
     Row(22, "R", CODE, "the people of a question are those of its working, marks and feedback", checks_text.names,
         "Working, marks and feedback of an item speak only of the people whom its question names."),
     Row(23, "R", CODE, "a plain twin has the numbers and equations of its text", checks_twins.twin,
-        "plain has every number and equation of text and no other, 60 to 80 % of its words, and says the same."),
+        "plain has every number and equation of text and no other, 60 to 80 % of its words, and says the same: with a "
+        "not where text has one. One thing has one year wherever it is told."),
     Row(24, "R", CODE, "sentences and words fit the level", checks_text.reading,
         "Sentences of text and plain keep to the lengths given for the level; half as long again is sent back."),
     Row(25, "R", CODE, "the starter tests prior knowledge, the exit ticket this lesson", checks_aims.prior,
@@ -108,8 +109,8 @@ _OTHERS: Sequence[Row] = (
         "own risk assessment decides."),
     Row(34, "R", CODE, "a figure can be drawn, is there, and agrees with its question", checks_items.figures,
         "A question that speaks of a figure, graph, diagram or table has it in figures. The numbers and corners of a "
-        "figure are those of its question, and of its title; its sides and angles are possible, its "
-        "totals are sums. A line of best fit runs through the middle of its points."),
+        "figure are those of its question, its title and the words of its explainer or example; its sides and angles "
+        "are possible, its totals are sums. A line of best fit runs through the middle of its points."),
     Row(35, "R", CODE, "mathematics can be set", checks_text.notation,
         r"Formulas use only the notation above. A line break inside a formula, a single $ or a backslash outside a "
         r"formula is an error."),

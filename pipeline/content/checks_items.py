@@ -270,6 +270,9 @@ def figures(case: Case) -> Iterator[Fault]:
         for place, figure in enumerate(shown, 1):
             yield from _contradictions(f"{where}.figures.{place}", figure, asked)
             yield from _other_data(f"{where}.figures.{place}", figure, asked, _calculation(part))
+            yield from _cells(
+                f"{where}.figures.{place}", figure, " ".join([asked, *part.working]), isinstance(part, Item)
+            )
             yield from _titles(f"{where}.figures.{place}", figure)
             yield from _rows(f"{where}.figures.{place}", figure, asked)
             yield from _totals(f"{where}.figures.{place}", figure)
@@ -279,6 +282,7 @@ def figures(case: Case) -> Iterator[Fault]:
         for place, figure in enumerate(getattr(card, "figures", None) or (), 1):
             for fault in drawing.faults(figure.model_dump()):
                 yield Fault(f"c{number}.figures.{place}", fault, "a figure that can be drawn")
+            yield from _cells(f"c{number}.figures.{place}", figure.model_dump(), getattr(card, "text", ""))
             yield from _titles(f"c{number}.figures.{place}", figure.model_dump())
             yield from _totals(f"c{number}.figures.{place}", figure.model_dump())
 
@@ -331,6 +335,20 @@ def _rows(where: str, figure: Mapping[str, Any], asked: str) -> Iterator[Fault]:
         quantity = rf"\b{re.escape(label)}\b (?:is|of|was|=) (?:about )?£?({_NUMBER.pattern})(\s?%)?"
         found = [said for said in re.finditer(quantity, asked, re.I) if bool(said[2]) == ("%" in line)]
         yield from _unlike(where, line, found, cells[0])
+
+
+def _cells(where: str, figure: Mapping[str, Any], text: str, calculated: bool = False) -> Iterator[Fault]:
+    """Yield where one number of a table or chart is a slip of one that its text says, and the others stand there."""
+    if figure["kind"] not in ("table", "bar chart", "bar graph", "pie chart"):
+        return
+    said = " ".join(line.partition(":")[2] for line in figure["lines"] if not line.startswith(("title", "columns")))
+    drawn, told = ({n.replace(",", "") for n in _NUMBER.findall(one)} for one in (said, text))
+    strange = drawn - told
+    for number in strange if len(strange) == 1 < len(drawn & told) else ():
+        for other in sorted(told - drawn):
+            off = sum(a != b for a, b in zip(number, other, strict=False))
+            if len(number) == len(other) > 1 and (sorted(number) == sorted(other) or (off == 1 and not calculated)):
+                yield Fault(where, f"{number}, where the words say {other}", "the numbers of the words")
 
 
 _TOTAL = re.compile(r"(?:grand |overall )?(?:totals?|sum|all|altogether)(?: \(.*\)| / .*)?", re.IGNORECASE)

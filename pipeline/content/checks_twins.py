@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pipeline.content.fields import count_words
 from pipeline.content.findings import Case, Fault, Severity
@@ -41,6 +41,7 @@ _ALIKE = 0.6
 
 def twin(case: Case) -> Iterator[Fault]:
     """Check that a plain twin has the numbers and formulas of its text, 60 to 80 % of its length, and its sense."""
+    yield from years(case.texts)
     for number, card in enumerate(case.lesson.cards, 1):
         if isinstance(card, ExplainerCard):
             where, also = f"c{number}.plain", (f"c{number}.text",)
@@ -64,6 +65,8 @@ def twin(case: Case) -> Iterator[Fault]:
                 Fault(where, f"{other!r}, where the text says {one!r}: {said}", "the same claims", also=also)
                 for one, other, said in _turned(card.text, card.plain)
             )
+            for said, wanted in _denied(card.text, card.plain):
+                yield Fault(where, f"{said!r}, where the text says {wanted!r}", "the same claims", also=also)
 
 
 def _grade(grave: bool) -> Severity:
@@ -144,3 +147,46 @@ def _other_way_round(text: str, plain: str) -> bool:
         things.append((before - after - _SAID_OF_THINGS, after - before - _SAID_OF_THINGS))
     (first, second), (other_first, other_second) = things
     return len(first & other_second) + len(second & other_first) > len(first & other_first) + len(second & other_second)
+
+
+_CLAUSE = re.compile(r"[.!?;:,](?:\s+|$)|\s(?:and|but|so|because|that)\s|\n+")
+_DENIED = re.compile(r"\b(?:not|no|never|cannot|neither)\b|n['’]t\b", re.IGNORECASE)
+#: Other words that deny, and words of mistakes and of conditions.
+_UNSURE = re.compile(
+    r"\b(?:no\w+|none|mistake|wrong|if|instead|than|except|unless|only"
+    r"|the (?:more|less|fewer|(?:high|low|larg|small|great|long|short|fast|slow|bigg)er))\b",
+    re.IGNORECASE,
+)
+
+
+def _denied(text: str, plain: str) -> Iterator[tuple[str, str]]:
+    """Yield clauses of the twin and of the text that say the same, but one with a not or with the opposite word."""
+    told = [(full, set(_WORD.findall(full.lower()))) for full in _CLAUSE.split(text) if full]
+    for clause in filter(None, _CLAUSE.split(plain)):
+        words = set(_WORD.findall(clause.lower()))
+        near = [(full, others) for full, others in told if len(words & others) >= max(3, 0.5 * len(words | others))]
+        pairs = [pair for both in _OPPOSITES for pair in (both, both[::-1])]
+        if not near or _UNSURE.search(_DENIED.sub("", f"{clause} {near[0][0]}")):
+            continue
+        turned = [one in words - others and other in others - words for _, others in near for one, other in pairs]
+        denied = [bool(_DENIED.search(full)) is not bool(_DENIED.search(clause)) for full, _ in near]
+        if all(denied) or (sum(turned) == 1 == len(near) and not any(denied)):
+            yield clause.strip(), near[0][0].strip()
+
+
+_YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d\d)(?![\d,]*\d|\.\d)")
+
+
+def years(texts: Sequence[tuple[str, str]]) -> Iterator[Fault]:
+    """Find a year that stands once, beside another of the same digits that is told of the same thing elsewhere."""
+    told = [
+        (where, year, {word[:5] for word in re.findall(r"[a-z]{4,}", clause.lower())})
+        for where, text in texts
+        for clause in _SENTENCE.split(text)
+        for year in _YEAR.findall(clause)
+    ]
+    times = Counter(year for _, year, _ in told)
+    for where, year, words in told:
+        for other in [one for one in times if sorted(one) == sorted(year) and times[one] > times[year] == 1]:
+            if any(len(words & others) > 1 for _, one, others in told if one == other):
+                yield Fault(where, f"the year {year}, elsewhere {other}", "one year for one thing", "R")

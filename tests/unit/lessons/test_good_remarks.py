@@ -10,7 +10,7 @@ import pytest
 from pipeline.content.checks_aims import aim
 from pipeline.content.checks_remarks import accepted, another_step, answers, false_results, strangers, told
 from pipeline.content.checks_text import sums_of
-from pipeline.content.checks_twins import twin
+from pipeline.content.checks_twins import twin, years
 from pipeline.content.findings import Case, Fault
 from pipeline.content.lesson import ExplainerCard, Item, Lesson, WorkedExample
 from pipeline.lessons.catalogue import Catalogue
@@ -277,3 +277,39 @@ def test_strands_of_other_bases_are_other_questions() -> None:
         for bases, answer in (("ACGTT", "3' TGCAA 5'"), ("GTAAC", "3' CATTG 5'"), ("ACGTT", "3' TGCAA 5'"))
     )
     assert sums_of(one) == sums_of(same) != sums_of(two)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain", "stands"),
+    [
+        ("Without light no photosynthesis takes place.", "Without light there is no photosynthesis.", True),
+        ("It is a mistake to raise only the letter.", "Do not raise only the letter.", True),
+        ("So we never notice the effects at everyday speeds.", "So we notice nothing at everyday speeds.", True),
+        ("English does not do this, so many forget it.", "English does not do this.", True),
+        ("English does not do this, so many forget it.", "English does this.", False),
+        ("Put the subject after it. Then the verb comes before the subject.",
+         "Put the subject after it. Then the verb comes after the subject.", False),
+    ],
+)  # fmt: skip
+def test_a_plain_twin_denies_what_its_text_denies(text: str, plain: str, stands: bool) -> None:
+    lesson = Lesson.model_validate(fresh())
+    card = next(card for card in lesson.cards if isinstance(card, ExplainerCard))
+    card.text, card.plain = text, plain
+    found = [fault for fault in grave(twin(Case(lesson, ENTRY, course()))) if "where the text says" in fault.found]
+    assert not found if stands else found
+
+
+RISING = ("c2.text", "The Jacobite rising began in 1745. In 1746 the rising lost at Culloden.")
+
+
+@pytest.mark.parametrize(
+    ("said", "stands"),
+    [
+        ("The Jacobite rising of 1745 ended in 1746.", True),
+        ("In 1754 another war began in America.", True),
+        ("The Jacobite rising began in 1754.", False),
+    ],
+)
+def test_a_year_is_told_the_same_everywhere(said: str, stands: bool) -> None:
+    found = list(years([RISING, ("c2.plain", RISING[1]), ("c4.q1.feedback", said)]))
+    assert not found if stands else found
