@@ -99,14 +99,7 @@ def strangers(
         worded: Those with the numbers that lines of working say in words.
         taught: Numbers of the explanations; what is said of a question in words may be one of them.
     """
-    texts = [part.ask, _valued(part.answer or ""), *(line.partition("\n")[2] for line in part.working)]
-    texts += [text for line in part.working for text in FORMULA.findall(line.partition("\n")[0])]
-    if isinstance(part, Item):
-        texts += [part.expression or ""]
-        texts += [f"{one.ask} {one.expression} {_valued(one.answer)}" for one in part.parts or ()]
-        texts += [f"{option.text} {option.method}" for option in part.options or ()]
-        texts += [wrong.method for wrong in part.wrong or ()]
-    texts += [line for figure in part.figures or () for line in figure.lines]
+    texts = _printed(part)
     printed = {abs(n) for text in texts for n in [*numbers_alone(text), *values_in(text)]}
     by_formulas, by_words = printed | _rationals(known), printed | _rationals(worded)
     mistaken = {n for wrong in getattr(part, "wrong", None) or () for n in values_in(_value(wrong.method))}
@@ -146,6 +139,18 @@ def strangers(
             severity = "W" if part.figures and ".working." in at else severity
             listed = ", ".join(f"{float(n):.10g}" for n in sorted(strange))
             yield Fault(at, f"{listed} stands nowhere else in the question", "numbers of the question", severity)
+
+
+def _printed(part: Item | WorkedExample) -> list[str]:
+    """Return what a question prints that its remarks may speak of."""
+    texts = [part.ask, _valued(part.answer or ""), *(line.partition("\n")[2] for line in part.working)]
+    texts += [text for line in part.working for text in FORMULA.findall(line.partition("\n")[0])]
+    if isinstance(part, Item):
+        texts += [part.expression or ""]
+        texts += [f"{one.ask} {one.expression} {_valued(one.answer)}" for one in part.parts or ()]
+        texts += [f"{option.text} {option.method}" for option in part.options or ()]
+        texts += [wrong.method for wrong in part.wrong or ()]
+    return texts + [line for figure in part.figures or () for line in figure.lines]
 
 
 def _counted(words: str, printed: set[Fraction]) -> set[Fraction]:
