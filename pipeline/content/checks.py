@@ -90,8 +90,8 @@ _OTHERS: Sequence[Row] = (
         "prior says what pupils need to start: no point of the task and no key point stands there."),
     Row(26, "R", CODE, "no question twice, also with other names, and none that is a worked example",
         checks_text.repeats,
-        "No two items, and no item and worked example, ask the same but for names, places and things, or in other "
-        "words: change the numbers."),
+        "No two items, and no item and worked example, ask the same but for names and places, and no item has the "
+        "numbers and the answer of a worked example in other words: change the numbers."),
     Row(27, "R", CODE, "questions of practice get harder", checks_items.rising,
         "In guided and independent practice marks do not fall from question to question."),
     Row(28, "R", CODE, "keywords are defined without themselves, and used", checks_text.keywords,

@@ -96,7 +96,9 @@ def repeats(case: Case) -> Iterator[Fault]:
                 yield Fault(where, f"the same question as {other}, names apart", "a question of its own")
                 break
             if sums and sums == its_sums:
-                yield Fault(where, f"the numbers and the answer of {other} in other words", "numbers of its own")
+                # Two questions may want other quantities that come to one number; an example shows all of its sums.
+                said, grave = f"the numbers and the answer of {other} in other words", _grade(".e" in other)
+                yield Fault(where, said, "numbers of its own", grave)
                 break
             if _near(words, before):
                 yield Fault(where, f"nearly the same as {other}", "a different question", "W")

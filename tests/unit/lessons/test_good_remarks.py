@@ -9,10 +9,10 @@ import pytest
 
 from pipeline.content.checks_aims import aim
 from pipeline.content.checks_remarks import accepted, another_step, answers, false_results, strangers, told
-from pipeline.content.checks_text import sums_of
+from pipeline.content.checks_text import repeats, sums_of
 from pipeline.content.checks_twins import twin, years
 from pipeline.content.findings import Case, Fault
-from pipeline.content.lesson import ExplainerCard, Item, Lesson, WorkedExample
+from pipeline.content.lesson import ExplainerCard, Item, Lesson, ModellingCard, QuestionCard, WorkedExample
 from pipeline.lessons.catalogue import Catalogue
 from tests.checking import Json, course, scheme_of
 from tests.small_lesson import fresh
@@ -313,3 +313,17 @@ RISING = ("c2.text", "The Jacobite rising began in 1745. In 1746 the rising lost
 def test_a_year_is_told_the_same_everywhere(said: str, stands: bool) -> None:
     found = list(years([RISING, ("c2.plain", RISING[1]), ("c4.q1.feedback", said)]))
     assert not found if stands else found
+
+
+def test_a_question_may_come_to_the_number_of_another_but_not_of_an_example() -> None:
+    lesson = Lesson.model_validate(fresh())
+    card = next(card for card in lesson.cards if isinstance(card, QuestionCard))
+    card.items = [
+        item("A boat needs 8 units, 4 s, then 5 s. Calculate the time of both.", "9 s"),
+        item("A cart moves for 4 s at 8 m/s, then at 5 m/s. Find its speed after that.", "9 s"),
+    ]
+    found = list(repeats(Case(lesson, ENTRY, course())))
+    assert [fault.severity for fault in found if "other words" in fault.found] == ["W"]
+    example = next(card for card in lesson.cards if isinstance(card, ModellingCard)).examples[0]
+    example.ask, example.answer = "A tram waits 4 s and 5 s at 8 stops. How long is that?", "9 s"
+    assert [fault for fault in grave(repeats(Case(lesson, ENTRY, course()))) if "other words" in fault.found]
