@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browsers import Window
 from tests.desks import Served, serving
@@ -44,6 +44,20 @@ def test_run_that_ends_ends_its_stream(root: Path, window: Window) -> None:
     expect(page.locator("#connection")).to_have_text("Live, record 1")
     script.end("completed")
     expect(page.locator("#connection")).to_have_text("Ended")
+
+
+def test_stream_is_followed_where_the_own_script_comes_last(root: Path, window: Window) -> None:
+    script = Script(root)
+    held: list[Route] = []
+    page = window.open()
+    page.route("**/desk.js*", lambda route: held.append(route))
+    page.goto(f"{window.served.url}runs/{script.id}", wait_until="commit")
+    # Whatever needs no own script goes on meanwhile.
+    page.wait_for_timeout(1000)
+    for route in held:
+        route.continue_()
+    expect(page.locator("#connection")).to_have_text("Live, record 1")
+    script.leave()
 
 
 def test_lost_connection_is_said_and_mends_itself(root: Path, window: Window) -> None:
