@@ -53,8 +53,9 @@ def test_formulas_of_a_text_are_looked_for_once(case: Case, monkeypatch: pytest.
 
 
 def test_a_number_is_read_once(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    for cached in (numbers.number_of, numbers.numbers_in, numbers.numbers_alone):
-        cached.cache_clear()
+    numbers.number_of.cache_clear()
+    numbers.numbers_in.cache_clear()
+    numbers.numbers_alone.cache_clear()
     calls = counted(monkeypatch, numbers, "Fraction")
     assert [fault for fault in checks_answers.belongs(case) if not fault.severity] == []
     assert calls
