@@ -340,16 +340,16 @@ _DID = (
     ("divided|halved", "/"),
 )  # fmt: skip
 _DONE = tuple((re.compile(rf"^(?:\([a-f]\) )?(?:You |The pupil )?(?:{did})\b", re.I), signs) for did, signs in _DID)
+#: Words with which that may be another sign: 5 % added is a product.
+_SHARES = re.compile(r"%|per cent|\b(?:only|interest|part|rate of|each|every)\b")
 
 
 def another_step(reason: str, method: str) -> str:
     """Return what a reason says was done where its method does something else, "" for nothing."""
+    if _SHARES.search(reason) or not re.search(r"[-+*/^]", method):
+        return ""
     for pattern, signs in _DONE:
-        did, shares = (
-            pattern.search(reason),
-            re.search(r"%|per cent|\b(?:only|interest|part|rate of|each|every)\b", reason),
-        )
-        if did and not shares and re.search(r"[-+*/^]", method) and not set(signs) & set(method):
+        if (did := pattern.search(reason)) and not set(signs) & set(method):
             return f"{did[0]!r}, but the method is {method}"
     return ""
 

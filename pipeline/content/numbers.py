@@ -64,12 +64,12 @@ def numbers_spelt(text: str) -> set[Fraction]:
     }
 
 
-@lru_cache(4_096)
 def mixed_numbers(text: str) -> set[Fraction]:
     """Return the values of the fractions and mixed numbers that a text prints beside formulas: 3 1/4 is 13/4."""
     return {int(whole or 0) + Fraction(int(top), int(low)) for whole, top, low in _MIXED.findall(text) if int(low)}
 
 
+@lru_cache(4_096)
 def numbers_in(text: str) -> tuple[Fraction, ...]:
     """Return the numbers that a text shows, in order, also those of 11x and x^2."""
     return tuple(number_of(found) for found in _NUMBER.findall(ungrouped(text)) if len(found) < _LONGEST)
