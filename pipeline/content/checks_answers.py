@@ -290,7 +290,7 @@ def _reasons(where: str, item: Item, taught: set[Fraction]) -> Iterator[Fault]:
     for at, method, reason in told:
         if not method:
             continue
-        if said := checks_remarks.another_step(reason, method):
+        if not any(map(_in_letters, parts)) and (said := checks_remarks.another_step(reason, method)):
             yield Fault(f"{at}.method", said, "a method and a reason that tell the same", also=(at,))
         if item.figures or any(one.rounding or one.formulas or not one.expression for one in parts):
             # What is rounded, drawn or a formula has more numbers in it than stand there.

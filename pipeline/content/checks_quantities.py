@@ -185,9 +185,10 @@ def _other_units(where: str, part: Item | WorkedExample) -> Iterator[Fault]:
             given.setdefault(datum.value, set()).add(_kind(datum.unit))
     answers = {_kind(datum.unit) for piece in pieces for datum in data_of(piece.answer or "")}
     # Another quantity may have the same number: one that the working comes to, or that stands there alone.
-    free = {n for line in part.working for side in line.split("=")[1:] for n in numbers_in(side)[:1]}
+    reached = [{n for side in line.split("=")[1:] for n in numbers_in(side)[:1]} for line in part.working]
     results = {datum.value for piece in pieces for datum in data_of(piece.answer or "")} - {Fraction(0)}
-    free -= results
+    # The answer's number is another quantity's too where a line before the last comes to it.
+    free = (set().union(*reached) - results) | set().union(*reached[:-1])
     texts = [(f"{where}.working.{n}", line) for n, line in enumerate(part.working, 1)]
     if isinstance(part, Item):
         texts += [(f"{where}.feedback", part.feedback)]

@@ -62,6 +62,7 @@ _VALUE = re.compile(r"(?:\\\()?[-−£]{0,2}\d[^%a-z]*(?:[A-Za-zµΩ°][\w⁻²�
 _READ = re.compile(r"\b(?:estimate|about|approximately|graph|scale|measure|read|line of best fit)\b", re.IGNORECASE)
 #: Small numbers that count something, in words; what comes behind "which is".
 _IN_WORDS = ("four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_TRIED = re.compile(r"\b(?:test|try|take|put|choose|substitute)\b", re.IGNORECASE)
 _COMES_TO = re.compile(r"\b(?:which|that) (?:is|makes|gives) £?(\d[\d,]*(?:\.\d+)?)(?![\d.]*\d)")
 _LABEL = re.compile(r"^\([a-f]\)\s*")
 #: Questions whose answer is values in one order.
@@ -109,6 +110,9 @@ def strangers(
     if not is_calculated and _CHOSEN.search(part.ask):
         return
     is_told = not is_calculated and (in_words(part.answer or "") or not numbers_alone(part.answer or ""))
+    # In letters a count is one of terms, brackets, roots.
+    expressions = [getattr(one, "expression", None) for one in (part, *(getattr(part, "parts", None) or ()))]
+    in_numbers = is_calculated and not any(re.search(r"(?<![a-z])[a-z](?![a-z])", one or "") for one in expressions)
     of_words = {*taught}.union(*map(numbers_spelt, texts)) if is_told else set()
     a_year, readings = _YEAR if is_calculated else _ANY_YEAR, _readings(where, part)
     data: list[Fraction] = []
@@ -123,7 +127,7 @@ def strangers(
             free |= of_words | {Fraction(number.replace(",", "")) for number in _EXAMPLE.findall(words)}
         free |= {n for n in map(Fraction, _AFTERNOON.findall(words)) if n - 12 in there}
         told = [n for n in said if n > _SMALL or n.denominator > 1 or n in measured]
-        counted = _counted(words, printed) if is_calculated and ".feedback" in at else set()
+        counted = _counted(words, printed) if in_numbers and ".feedback" in at else set()
         if small := sorted(counted and counted - there - free - {*told} - _steps(_data(part))):
             yield Fault(at, f"{small[0]} stands nowhere else in the question", "numbers of the question", severity)
         strange = [n for n in told if n not in there and n not in free and not _rounds(n, there | ROUNDED)]
@@ -154,8 +158,8 @@ def _printed(part: Item | WorkedExample) -> list[str]:
 
 
 def _counted(words: str, printed: set[Fraction]) -> set[Fraction]:
-    """Return the numbers from 4 to 12 of a sentence, but factors of printed ones, and what a mistake leads to."""
-    if _OF_MISTAKES.search(words):
+    """Return the numbers from 4 to 12 of a sentence, but factors of printed ones, of a test or what a mistake gives."""
+    if _OF_MISTAKES.search(words) or _TRIED.search(words):
         return set()
     named = {Fraction(n) for n, word in enumerate(_IN_WORDS, 4) if re.search(rf"\b{word}\b", words, re.I)}
     return {n for n in named | numbers_alone(words) if 3 < n <= _SMALL and not any(one % n == 0 for one in printed)}
@@ -341,7 +345,7 @@ _DID = (
 )  # fmt: skip
 _DONE = tuple((re.compile(rf"^(?:\([a-f]\) )?(?:You |The pupil )?(?:{did})\b", re.I), signs) for did, signs in _DID)
 #: Words with which that may be another sign: 5 % added is a product.
-_SHARES = re.compile(r"%|per cent|\b(?:only|interest|part|rate of|each|every)\b")
+_SHARES = re.compile(r"%|per cent|\b(?:only|interest|part|rate of|each|every|twice|double)\b")
 
 
 def another_step(reason: str, method: str) -> str:

@@ -246,6 +246,7 @@ BEADS = ("Eight beads are 4 mm long together. Find the length of one bead in mm.
         ("The eight beads share the 4 mm.", True),
         ("There are three things to look at: the row, the bead and the unit.", True),
         ("With 5 you would have forgotten a bead.", True),
+        ("Test it: 5 of them are 2.5 mm long.", True),
         ("The 6 beads share the 4 mm.", False),
         ("The six beads share the 4 mm.", False),
     ],
@@ -253,6 +254,12 @@ BEADS = ("Eight beads are 4 mm long together. Find the length of one bead in mm.
 def test_small_numbers_of_feedback_are_those_of_the_question(feedback: str, stands: bool) -> None:
     found = grave(strangers("c1.q1", item(*BEADS, expression="4/8", feedback=feedback), (), ()))
     assert not found if stands else found
+
+
+def test_feedback_counts_the_products_of_brackets() -> None:
+    brackets = (r"Expand \((x+3)(x-7)\).", r"\(x^2-4x-21\)")
+    told = "There are five things to do, and then you collect."
+    assert not grave(strangers("c1.q1", item(*brackets, expression="(x+3)*(x-7)", feedback=told), (), ()))
 
 
 @pytest.mark.parametrize(
