@@ -30,7 +30,7 @@ BUDGETS = {
     "publish": Budget(3_275, 8),
     "formulas": Budget(930, 2),
     "export": Budget(2_965, 4),
-    "content": Budget(5_645, 11),
+    "content": Budget(5_655, 11),
     "bank": Budget(900, 5),
     "maths": Budget(3_605, 6),
     "drawing": Budget(3_285, 7),

@@ -9,7 +9,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -27,6 +27,7 @@ from pipeline.maths.trees import evaluate as value_at
 
 _WORD = re.compile(r"[a-z]{3,}")
 _CURRENCY = "£"
+_MULTIPLE = re.compile("thousand|million|billion")
 #: A method that rounds by itself.
 _ROUNDED = re.compile(r"\b(?:dp|sf|nearest|floor|ceil)\(")
 
@@ -137,7 +138,7 @@ class AskedPart:
             return self._all(value)
         if len(self.printed) != 1 or set(self.printed[0].relations) - {"=", "≈"}:
             raise NotReadError("more than one value")
-        side = self.printed[0].sides[-1]
+        side = self._as_asked(self.printed[0].sides[-1], value)
         if isinstance(value, tuple):
             shown = _parted(side.node.value)
             same = isinstance(shown, tuple) and len(shown) == len(value) and all(map(equal, shown, value))
@@ -150,6 +151,15 @@ class AskedPart:
             raise NotReadError("a vector for a number")
         outcome = self._number(side, value)
         return outcome if outcome.fault or outcome.form else Outcome(True, "", self._form())
+
+    def _as_asked(self, side: PrintedSide, value: Any) -> PrintedSide:
+        """Return "5.8 million" as 5.8 where the question counts in millions, and the calculation with it."""
+        word, is_number = _MULTIPLE.search(side.text), not isinstance(value, tuple) and not value.free_symbols
+        if not word or not is_number or side.node.kind != "product" or word[0] not in self.question:
+            return side
+        number = side.node.parts[0]
+        counted = replace(side, node=number, places=len(number.text.partition(".")[2]))
+        return counted if abs(signed(counted.value - value)) < abs(signed(side.value - value)) else side
 
     @property
     def source(self) -> str:

@@ -22,6 +22,8 @@ from tests.unit.lessons.test_good_sentences import EXPLAINER, QUESTION, computed
 DENSITY = "A town has 12,000 people on 24 km². Calculate its population density, in people per km²."
 FORCE = "In a region of 200 km² 40,000 people work, and 2,000 look for work. Calculate the labour force."
 SUM = "Of 40 times below 20 s, 10 are below 5 s and 14 from 5 s to 10 s. Find the cumulative frequency at 10 s."
+OUTPUT = "The output of a country is £1,800 billion. It grows by £200 billion. Calculate its new output."
+PEOPLE = "In 2022 5.47 million people live there. Their number grows by 6 %. Find it in million, to 1 decimal place."
 GOOD: list[tuple[int, str, Any]] = [
     (19, QUESTION, computed(DENSITY, "500 people per km²", "12000/24")),
     (19, QUESTION, computed(DENSITY, "500", "12000/24")),
@@ -48,10 +50,15 @@ GOOD: list[tuple[int, str, Any]] = [
         computed("A gas at 27 °C is heated to 87 °C. Find the ratio of its pressures.", "1.2", "(87+273)/(27+273)"),
     ),
     (20, QUESTION, computed("Nominal pay is £2,200. The price index is 110. Find real pay.", "£2000", "2200/110*100")),
+    (5, QUESTION, computed(OUTPUT, "£2,000 billion", "1800+200")),
+    (5, QUESTION, computed(OUTPUT, "£2,000 billion", "(1800+200)*10^9")),
+    (15, QUESTION, computed(PEOPLE, "5.8 million", "5.47*1.06")),
     (19, EXPLAINER, "Find the pressure of 2.0 mol of a gas, the mass of 25 cm³ of water and a volume of 3 kg of ice."),
     (19, EXPLAINER, "A kilowatt-hour is the energy of 1000 W in an hour."),
 ]
 BAD: list[tuple[int, str, Any]] = [
+    (5, QUESTION, computed(OUTPUT, "£2,100 billion", "1800+200")),
+    (15, QUESTION, computed(PEOPLE, "5.80 million", "5.47*1.06")),
     (19, QUESTION, computed("A mass of 6 kg fills 3 m³. Calculate its density.", "2", "6/3")),
     (19, QUESTION, computed("A wire carries 20 A for 3 s. Calculate the charge.", "£60", "20*3")),
     (33, EXPLAINER, "Rory suffers from depression. In bad weather it is worse."),
