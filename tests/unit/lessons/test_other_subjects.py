@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -122,18 +123,30 @@ def test_a_label_that_is_asked_for_may_be_written() -> None:
     assert (refused, found(made, 33)) == ([], [])
 
 
-def test_what_the_outcomes_name_takes_a_label() -> None:
-    lesson, of = fresh(), course()
-    put(lesson, EXPLAINER, lambda text: f"{text} Terrorists attacked the city in 2001.")
-    assert [each.severity for each in found(lesson, 33)] == ["B"]
-    refs = entry()["outcome_refs"]
+def about(more: str) -> Json:
+    """The course, its outcomes with more in their titles."""
+    of, refs = deepcopy(course()), entry()["outcome_refs"]
     for group in of["groups"]:
         for outcome in group["outcomes"]:
             if outcome["id"] in refs:
-                outcome["title"] += " and the causes of terrorism"
+                outcome["title"] += more
+    return of
+
+
+def test_what_the_outcomes_name_takes_a_label() -> None:
+    lesson, of = fresh(), about(" and the causes of terrorism")
+    put(lesson, EXPLAINER, lambda text: f"{text} Terrorists attacked the city in 2001.")
+    assert [each.severity for each in found(lesson, 33)] == ["B"]
     assert [each.severity for each in found(lesson, 33, of)] == ["R"]
     lesson["labels"] = ["upsetting_theme: Terrorists attacked the city in 2001"]
     assert found(lesson, 33, of) == []
+
+
+@pytest.mark.parametrize(("more", "said"), [(" and the growing of grapes", "rape"), (" of the heroine", "heroin")])
+def test_what_a_word_of_the_outcomes_only_contains_stays_refused(more: str, said: str) -> None:
+    lesson = fresh()
+    put(lesson, EXPLAINER, lambda text: f"{text} They spoke of {said}.")
+    assert [each.severity for each in found(lesson, 33, about(more))] == ["B"]
 
 
 @pytest.mark.parametrize(
