@@ -402,9 +402,8 @@ ROWS: tuple[tuple[int, Severity, str, Check, str], ...] = (
     (6, "R", "a calculation belongs to its question", belongs,
      "Every number of expression stands in the question, its figure or an earlier part, or is taught in an explainer "
      "(8 bits of a byte); free are numbers such as 2, 60, 100, 180, 360, 1000, 273 beside °C, and 1.05 or 0.85 for 5 % "
-     "or 15 %. It is "
-     "the whole calculation, not its result. All data of the question are used, in units that go together. An "
-     "equation in expression is that of ask."),
+     "or 15 %. It is the whole calculation, not its result. All data of the question are used, in units that go "
+     "together. An equation in expression is that of ask."),
     (8, "B", "a multiple-choice question has exactly one right option", one_right,
      "No other option equals the right one or another option in value."),
     (9, "R", "a wrong answer comes from its method", methods,

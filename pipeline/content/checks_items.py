@@ -185,8 +185,8 @@ def marks(case: Case) -> Iterator[Fault]:
     yield from _counted(case)
     for number, card in enumerate(case.lesson.cards, 1):
         if isinstance(card, QuestionCard) and card.rubric:
-            total = sum(len(item.marks) for item in card.items)
             limits = [int(band.split(":")[0]) for band in card.rubric]
+            total = sum(len(item.marks) for item in card.items)
             if any(one <= two for one, two in pairwise(limits)) or limits[0] > total:
                 yield Fault(f"c{number}.rubric", f"bands from {limits} of {total} marks", "falling, within the total")
 

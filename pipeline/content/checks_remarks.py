@@ -17,6 +17,7 @@ from pipeline.content.checks_data import data_of, values_in
 from pipeline.content.findings import Fault, Severity
 from pipeline.content.lesson import ExplainerCard, Item, WorkedExample
 from pipeline.content.numbers import (
+    ANY_YEAR,
     CONSTANTS,
     FORMULA,
     OF_UNITS,
@@ -60,8 +61,7 @@ _OF_MISTAKES = re.compile(
 #: A bare value; questions whose answers are read off or estimated, so that others near it are accepted.
 _VALUE = re.compile(r"(?:\\\()?[-−£]{0,2}\d[^%a-z]*(?:[A-Za-zµΩ°][\w⁻²³/ ]{0,12})?(?:\\\))?$")
 _READ = re.compile(r"\b(?:estimate|about|approximately|graph|scale|measure|read|line of best fit)\b", re.IGNORECASE)
-#: Small numbers that count something, in words; what comes behind "which is".
-_IN_WORDS = ("four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+#: Who tests an answer chooses a number.
 _TRIED = re.compile(r"\b(?:test|try|take|put|choose|substitute)\b", re.IGNORECASE)
 _COMES_TO = re.compile(r"\b(?:which|that) (?:is|makes|gives) £?(\d[\d,]*(?:\.\d+)?)(?![\d.]*\d)")
 _LABEL = re.compile(r"^\([a-f]\)\s*")
@@ -70,8 +70,6 @@ _ORDER = re.compile(r"\b(?:order(?:ed|s)?|sort(?:ed|s)?|ascending|descending|ran
 #: Numbers that need no source, whatever is spoken of; and a year in which something was.
 _OF_ALL = OF_UNITS | CONSTANTS | {Fraction(0), Fraction(1)}
 _YEAR = re.compile(r"\b[Ii]n (1[5-9]\d\d|20\d\d)(?![\d,]|\.\d)")
-#: A year of a question that nothing is calculated in: of history, of an author, of a law.
-_ANY_YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d\d)(?![\d,]*\d|\.\d)")
 #: A number that somebody chose for an example; questions that leave such a choice to the pupil.
 _EXAMPLE = re.compile(
     r"\b(?:such as|for example,?|e\.g\.|like|(?:can|may|might|could) (?:be|have))\s(?:[a-z]+\s)?"
@@ -113,8 +111,8 @@ def strangers(
     # In letters a count is one of terms, brackets, roots.
     expressions = [getattr(one, "expression", None) for one in (part, *(getattr(part, "parts", None) or ()))]
     in_numbers = is_calculated and not any(re.search(r"(?<![a-z])[a-z](?![a-z])", one or "") for one in expressions)
-    of_words = {*taught}.union(*map(numbers_spelt, texts)) if is_told else set()
-    a_year, readings = _YEAR if is_calculated else _ANY_YEAR, _readings(where, part)
+    of_words = {*taught, *(n for text in texts for n in numbers_spelt(text) if n > _SMALL)} if is_told else set()
+    a_year, readings = _YEAR if is_calculated else ANY_YEAR, _readings(where, part)
     data: list[Fraction] = []
     for at, text, severity in _said(where, part):
         there = by_words if ".marks." in at else (by_formulas if ".working." in at else by_words) | in_marks
@@ -161,8 +159,8 @@ def _counted(words: str, printed: set[Fraction]) -> set[Fraction]:
     """Return the numbers from 4 to 12 of a sentence, but factors of printed ones, of a test or what a mistake gives."""
     if _OF_MISTAKES.search(words) or _TRIED.search(words):
         return set()
-    named = {Fraction(n) for n, word in enumerate(_IN_WORDS, 4) if re.search(rf"\b{word}\b", words, re.I)}
-    return {n for n in named | numbers_alone(words) if 3 < n <= _SMALL and not any(one % n == 0 for one in printed)}
+    counts = numbers_spelt(words) | numbers_alone(words)
+    return {n for n in counts if 3 < n <= _SMALL and not any(one % n == 0 for one in printed)}
 
 
 def _readings(where: str, part: Item | WorkedExample) -> set[Fraction]:

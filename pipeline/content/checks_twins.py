@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pipeline.content.fields import count_words
 from pipeline.content.findings import Case, Fault, Severity
 from pipeline.content.lesson import ExplainerCard
-from pipeline.content.numbers import FORMULA, without_formulas
+from pipeline.content.numbers import ANY_YEAR, FORMULA, without_formulas
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[, ]\d{3})*(?:\.\d+)?")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
@@ -30,6 +30,7 @@ _OPPOSITES = (
     ("equal", "unequal"), ("gains", "loses"), ("opens", "closes"), ("parallel", "perpendicular"), ("top", "bottom"),
     ("numerator", "denominator"), ("series", "parallel"), ("clockwise", "anticlockwise"), ("even", "odd"),
 )  # fmt: skip
+_EITHER_WAY = tuple(pair for both in _OPPOSITES for pair in (both, both[::-1]))
 _SAID_OF_THINGS = frozenset(
     ("is", "are", "was", "were", "has", "have", *(word for both in _OPPOSITES for word in both))
 )
@@ -117,7 +118,7 @@ def _turned(text: str, plain: str) -> Iterator[tuple[str, str, str]]:
         full, near = max(told, key=lambda one: len(one[1] & words))
         turned = {
             other: one
-            for one, other in (pair for both in _OPPOSITES for pair in (both, both[::-1]))
+            for one, other in _EITHER_WAY
             if other in words and one not in words and other not in every and one in near
         }
         # "The more …, the longer …" and "the less …, the shorter …" say the same.
@@ -165,16 +166,12 @@ def _denied(text: str, plain: str) -> Iterator[tuple[str, str]]:
     for clause in filter(None, _CLAUSE.split(plain)):
         words = set(_WORD.findall(clause.lower()))
         near = [(full, others) for full, others in told if len(words & others) >= max(3, 0.5 * len(words | others))]
-        pairs = [pair for both in _OPPOSITES for pair in (both, both[::-1])]
         if not near or _UNSURE.search(_DENIED.sub("", f"{clause} {near[0][0]}")):
             continue
-        turned = [one in words - others and other in others - words for _, others in near for one, other in pairs]
+        turned = [one in words - others and other in others - words for _, others in near for one, other in _EITHER_WAY]
         denied = [bool(_DENIED.search(full)) is not bool(_DENIED.search(clause)) for full, _ in near]
         if all(denied) or (sum(turned) == 1 == len(near) and not any(denied)):
             yield clause.strip(), near[0][0].strip()
-
-
-_YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d\d)(?![\d,]*\d|\.\d)")
 
 
 def years(texts: Sequence[tuple[str, str]]) -> Iterator[Fault]:
@@ -183,7 +180,7 @@ def years(texts: Sequence[tuple[str, str]]) -> Iterator[Fault]:
         (where, year, {word[:5] for word in re.findall(r"[a-z]{4,}", clause.lower())})
         for where, text in texts
         for clause in _SENTENCE.split(text)
-        for year in _YEAR.findall(clause)
+        for year in ANY_YEAR.findall(clause)
     ]
     times = Counter(year for _, year, _ in told)
     for where, year, words in told:

@@ -14,11 +14,15 @@ _FEW_WORDS = 3
 _GROUPED = re.compile(r"(?<=\d)(?:,|\{,\}|[ \u00a0\u202f\u2009]|\\,)(?=\d{3}(?!\d))")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _ALONE = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?!\w)")
-_TEENS = ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_ONES = [
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+]  # fmt: skip
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_DIGITS = ["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-_SPELT = dict(zip([*_TEENS, *_TENS], [*range(13, 20), *range(20, 100, 10)], strict=True))
-_SPELLING = re.compile(rf"\b(?:({'|'.join(_TEENS)})|({'|'.join(_TENS)})(?:[- ]({'|'.join(_DIGITS[1:])}))?)\b")
+_SPELT = dict(zip([*_ONES, *_TENS], [*range(1, 20), *range(20, 100, 10)], strict=True))
+_SPELLING = re.compile(rf"\b(?:({'|'.join(_TENS)})(?:[- ]({'|'.join(_ONES[:9])}))?|({'|'.join(_ONES)}))\b")
+#: A year of a question that nothing is calculated in: of history, of an author, of a law.
+ANY_YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d\d)(?![\d,]*\d|\.\d)")
 _MIXED = re.compile(r"(?<![\d.,/])(?:(\d{1,9}) )?(\d{1,9})/(\d{1,9})(?![\d/])")
 #: Digits of the longest number that is read.
 _LONGEST = 40
@@ -58,10 +62,8 @@ def ungrouped(text: str) -> str:
 
 
 def numbers_spelt(text: str) -> set[Fraction]:
-    """Return the numbers from 13 to 99 that a text says in words: fourteen, twenty-five."""
-    return {
-        Fraction(_SPELT[teen or ten] + _DIGITS.index(digit)) for teen, ten, digit in _SPELLING.findall(text.lower())
-    }
+    """Return the numbers from 1 to 99 that a text says in words: four, twenty-five."""
+    return {Fraction(sum(_SPELT[word] for word in found if word)) for found in _SPELLING.findall(text.lower())}
 
 
 def mixed_numbers(text: str) -> set[Fraction]:

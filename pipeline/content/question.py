@@ -154,10 +154,12 @@ class AskedPart:
 
     def _as_asked(self, side: PrintedSide, value: Any) -> PrintedSide:
         """Return "5.8 million" as 5.8 where the question counts in millions, and the calculation with it."""
-        word, is_number = _MULTIPLE.search(side.text), not isinstance(value, tuple) and not value.free_symbols
-        if not word or not is_number or side.node.kind != "product" or word[0] not in self.question:
+        word = _MULTIPLE.search(side.text)
+        if not word or word[0] not in self.question or isinstance(value, tuple) or value.free_symbols:
             return side
-        number = side.node.parts[0]
+        number = side.node.parts[0] if side.node.kind == "product" else side.node
+        if number.kind != "number":
+            return side
         counted = replace(side, node=number, places=len(number.text.partition(".")[2]))
         return counted if abs(signed(counted.value - value)) < abs(signed(side.value - value)) else side
 

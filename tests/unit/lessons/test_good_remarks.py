@@ -247,6 +247,7 @@ BEADS = ("Eight beads are 4 mm long together. Find the length of one bead in mm.
         ("There are three things to look at: the row, the bead and the unit.", True),
         ("With 5 you would have forgotten a bead.", True),
         ("Test it: 5 of them are 2.5 mm long.", True),
+        ("The eight beads are twenty-five short of a chain.", True),
         ("The 6 beads share the 4 mm.", False),
         ("The six beads share the 4 mm.", False),
     ],
